@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,17 @@ from tests.support.worlds import write_town
 
 
 @contextmanager
-def command(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command in a process, and the link that it prints."""
+def command(
+    folder: Path, *words: str, files: int = 1024
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command in a process that may open a number of files, and the link that it prints."""
     start = [sys.executable, "-m", "busenv.cli", "play", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
         [*start, "--folder", str(folder), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)),
     )
     try:
         assert process.stdout is not None
@@ -94,6 +98,22 @@ def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
             assert time.monotonic() - started < PATIENCE
             time.sleep(0.05)
         del page
+
+
+def test_strangers_that_open_connections_do_not_stop_the_game(tmp_path: Path) -> None:
+    seats = ("--seat", "me") * 3
+    with command(tmp_path, *seats, files=200) as (process, link), ExitStack() as stack:
+        page, port = PageClient(link), int(re.findall(r":(\d+)/", link)[0])
+        for k in range(400):
+            stranger = socket.create_connection(("127.0.0.1", port))
+            stack.enter_context(stranger)
+            if k % 100 == 0:
+                page.decide_first()
+        assert len(page.nodes) > 4
+        assert seed_of(link) is not None
+        page.close()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=PATIENCE)[1] == "busenv: stopped\n"
 
 
 @pytest.mark.parametrize(

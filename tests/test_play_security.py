@@ -1,8 +1,6 @@
 """Security of the game server: invalid requests get an error code and change nothing."""
 
 import json
-import socket
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
 from busenv.agents.specs import short_spec
-from busenv.play import launch
 from busenv.play.catalogue import Catalogue, with_seconds
 from busenv.play.messages import MAX_BODY, MAX_REQUEST
 from busenv.play.request_guard import is_own_host
-from tests.support.play_client import PATIENCE, Served, serving
+from tests.support.play_client import Served, serving
 
 BAD_AGENTS = {
     "exec:cat": "agent_refused",
@@ -256,23 +253,6 @@ def test_pages_do_not_show_the_arguments_of_a_program_that_fails(tmp_path: Path)
         assert failure.startswith("Seat 1 (exec:true) cannot decide: exec:true: ")
         assert str(tmp_path) not in failure
         page.close()
-
-
-def test_idle_connections_leave_room_for_players(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(launch, "REQUEST_SECONDS", 0.5)
-    page = served.open(served.begin("me", "me", "me", first_player=0))
-    address = ("127.0.0.1", served.port)
-    with ExitStack() as stack:
-        idle = [stack.enter_context(socket.create_connection(address)) for _ in range(150)]
-        page.decide_first()
-        assert served.get(served.start_link)[0] == 200
-        for one in idle:  # the first are closed at once, the rest after half a second
-            one.settimeout(PATIENCE)
-            assert one.recv(1) == b""
-    page.decide_first()
-    page.close()
 
 
 def test_specs_on_pages_hide_paths() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import socket
 import sys
 import webbrowser
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import uvicorn
 from pydantic import ValidationError
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from busenv import Board, Rules
 from busenv.agents import make_agent
@@ -29,38 +27,70 @@ from busenv.play.request_guard import is_loopback
 from busenv.play.server import Server
 from busenv.schema import first_error
 
-MAX_CONNECTIONS = 500  # well below 1,024, the usual limit of open files
-MAX_REQUESTING = 100  # connections other than pages' websockets; a further one closes the oldest
-REQUEST_SECONDS = 10.0  # in which a connection must send its first request
+MAX_OTHERS = 100  # connections other than pages' websockets; a further one closes the oldest
+PAUSE = 0.05  # seconds before the next attempt to accept a connection
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
 
 
 class _UvicornServer(uvicorn.Server):
-    """A uvicorn server that leaves SIGINT to its caller (`keyboard_interrupt.run_command`)."""
+    """Accepts few connections other than those of game pages, so that strangers stop nothing.
+
+    asyncio's own servers accept without limit, until no file can be opened.
+    """
+
+    def __init__(self, config: uvicorn.Config, games: Server) -> None:
+        super().__init__(config)
+        self._games = games
+        self._accepted: list[asyncio.Transport] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Leave SIGINT to the caller (`keyboard_interrupt.run_command`)."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=[])
+        self._accepting = [asyncio.create_task(self._accept(one)) for one in sockets or []]
 
-class _HttpConnection(H11Protocol):
-    """A connection before it becomes a page's websocket: few, and not idle for long."""
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.number = next(_numbers)
-        requesting = [one for one in self.connections if isinstance(one, _HttpConnection)]
-        if len(requesting) > MAX_REQUESTING:
-            min(requesting, key=lambda one: one.number).transport.close()
-        self.loop.call_later(REQUEST_SECONDS, self._close_if_idle)
+    async def _accept(self, listening: socket.socket) -> None:
+        loop, make_protocol = asyncio.get_running_loop(), self.config.http_protocol_class
+        listening.setblocking(False)
+        while True:
+            while len(others := self._connections_without_page()) >= MAX_OTHERS:
+                idle = next(filter(_is_idle, others), None)
+                if idle is not None:
+                    idle.abort()
+                await asyncio.sleep(0 if idle else PAUSE)
+            try:
+                connection, _ = await loop.sock_accept(listening)
+                transport, _ = await loop.connect_accepted_socket(
+                    lambda: make_protocol(self.config, self.server_state, self.lifespan.state),  # type: ignore[call-arg]
+                    connection,
+                )
+            except OSError:  # the connection has ended, or no file can be opened
+                await asyncio.sleep(PAUSE)
+            else:
+                self._accepted.append(transport)
 
-    def _close_if_idle(self) -> None:
-        if self in self.connections and self.cycle is None:
-            self.transport.close()
+    def _connections_without_page(self) -> list[asyncio.Transport]:
+        """Open connections that have not given the secret of a game, oldest first."""
+        is_open = self.server_state.connections.__contains__
+        self._accepted = [one for one in self._accepted if is_open(one.get_protocol())]
+        pages = self._games.pages
+        return [one for one in self._accepted if one.get_protocol().client not in pages]
 
 
-_numbers = itertools.count()
+def _is_idle(transport: asyncio.Transport) -> bool:
+    """Whether a connection has no request that the server is answering."""
+    cycle = getattr(transport.get_protocol(), "cycle", None)
+    return cycle is None or cycle.response_complete
 
 
 def serve(
@@ -239,16 +269,15 @@ async def running(
 def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
     config = uvicorn.Config(
         make_app(server, host),
-        log_level="warning",
+        log_level="error",  # strangers can cause warnings
         access_log=False,  # paths contain secrets
         server_header=False,
         ws_max_size=4 * MAX_REQUEST,  # bytes; a character has up to 4
         ws_per_message_deflate=False,  # compression costs more time than it saves
-        http=_HttpConnection,
-        limit_concurrency=MAX_CONNECTIONS,
+        http="h11",
         timeout_graceful_shutdown=1,
     )
-    return _UvicornServer(config)
+    return _UvicornServer(config, server)
 
 
 def local_address(host: str, port: int) -> str:
