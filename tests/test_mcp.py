@@ -1,6 +1,8 @@
 """The server of the Model Context Protocol, with the package's own client."""
 
 import asyncio
+import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from busenv.agents import Agent, AgentError
 from busenv.play import mcp_server
 from busenv.play.mcp_server import build_server
 from tests.support.commands import refusal
+from tests.support.play_client import PATIENCE
 
 BUSENV = [sys.executable, "-m", "busenv.cli", "mcp"]
 
@@ -130,3 +133,34 @@ def test_the_command_serves_standard_input_and_output(
 
     asyncio.run(play())
     assert "unknown agent 'unknown'" in refusal(capsys, "mcp", "--agent", "unknown")
+
+
+def test_wrong_arguments_get_one_line_and_a_client_that_leaves_no_traceback() -> None:
+    version = {"name": "test", "version": "1"}
+    start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": version}
+    requests: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": start},
+        {"method": "notifications/initialized"},
+        {"id": 2, "params": {"name": "start_game", "arguments": {"seats": "me"}}},
+        {"id": 3, "params": {"name": "start_game", "arguments": {"seats": ["\ud800"] * 3}}},
+    ]
+    with subprocess.Popen(
+        BUSENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        answers = []
+        for request in requests:
+            line = json.dumps({"jsonrpc": "2.0", "method": "tools/call", **request})
+            print(line, file=process.stdin, flush=True)
+            if "id" in request:
+                answers.append(json.loads(process.stdout.readline()))
+        texts = [answer["result"]["content"][0]["text"] for answer in answers[1:]]
+        assert texts[0] == "seats is 'me'; input should be a valid list"
+        assert "seat is '?'; allowed: me, random" in texts[1]
+        process.stdout.close()
+        print(line, file=process.stdin, flush=True)
+        process.stdin.close()
+        assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr.read() == ""

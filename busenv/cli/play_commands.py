@@ -90,11 +90,11 @@ def _add_mcp(parser: argparse.ArgumentParser) -> None:
 
 
 def _mcp(args: argparse.Namespace) -> None:
-    from busenv.play.mcp_server import AGENTS, build_server
+    from busenv.play.mcp_server import AGENTS, serve
 
     for spec in args.agents:
         make_agent(spec).close()  # an error now, not in the client
-    build_server((*AGENTS, *args.agents)).run()
+    serve((*AGENTS, *args.agents))
 
 
 COMMANDS = (

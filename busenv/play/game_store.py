@@ -1,29 +1,26 @@
 """The folder of saved games: every decision is on disk before the server acknowledges it.
 
-A game is a file of JSON lines: a header, then one event a line. An incomplete last line, left by a
-killed process or a full disk, is ignored on reading and cut before the next event is written. Only
-the owner can read the files, since they contain the secrets of the links.
+A game is a file of JSON lines (`busenv.common.jsonl`): a header, then one event a line. Only the
+owner can read the files, since they contain the secrets of the links.
 """
 
 from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from busenv.common.jsonl import append_lines, read_lines
 from busenv.io import read_bounded, write_whole
 from busenv.play.messages import Name, Number, Seat, SeatIndex
 from busenv.schema import Schema, parse
 
 KEY, SUFFIX = "key", ".jsonl"
-MAX_LINE = 2**16  # bytes of an event; a long one takes 100
 MAX_SIZE = 8 * 2**20  # bytes to which a game may grow; a long one takes 20,000
 Token = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{20,64}$")]
 
@@ -86,20 +83,10 @@ class GameStore:
 
     def append(self, game_id: str, event: dict[str, Any]) -> None:
         """Append an event to a game. OSError if it cannot be written; no event is lost then."""
-        data = json.dumps(event).encode() + b"\n"
-        with open(self.path(game_id), "r+b") as file:
-            handle = file.fileno()  # without the buffer, whose content cannot be dropped
-            end = _cut_torn_line(handle)
-            if end + len(data) > MAX_SIZE:
-                raise OSError(errno.EFBIG, f"a game has {MAX_SIZE:,} bytes at most")
-            try:
-                os.lseek(handle, end, os.SEEK_SET)
-                while data:
-                    data = data[os.write(handle, data) :]
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(handle, end)
-                raise
+        path = self.path(game_id)
+        if path.stat().st_size > MAX_SIZE:
+            raise OSError(errno.EFBIG, f"a game has {MAX_SIZE:,} bytes at most")
+        append_lines(path, [event])
 
     def delete(self, game_id: str) -> None:
         """Delete the file of a game."""
@@ -111,9 +98,7 @@ class GameStore:
 
     def read(self, game_id: str) -> tuple[GameHeader, list[GameEvent]]:
         """Read a game. OSError or ValueError if it cannot be read."""
-        data = read_bounded(self.path(game_id))
-        complete = data[: data.rfind(b"\n") + 1]
-        first, *rest = complete.splitlines() or [b""]
+        first, *rest = [*read_lines(self.path(game_id), bytes)] or [b""]
         header = parse(GameHeader, first)
         if game_id != header.id:
             raise ValueError(f"the file name does not match the game's id {header.id}")
@@ -122,17 +107,6 @@ class GameStore:
     def path(self, game_id: str) -> Path:
         """Return the path of a game's file."""
         return self.folder / f"{game_id}{SUFFIX}"
-
-
-def _cut_torn_line(handle: int) -> int:
-    """Remove an incomplete last line from an open file; return the size of the file."""
-    size = os.fstat(handle).st_size
-    start = max(size - MAX_LINE, 0)
-    os.lseek(handle, start, os.SEEK_SET)
-    end = start + os.read(handle, MAX_LINE).rfind(b"\n") + 1
-    if end < size:
-        os.ftruncate(handle, end)
-    return end
 
 
 def _write(path: Path, content: str) -> None:

@@ -6,13 +6,18 @@ are not trusted: agents are those of a list, and no tool reads or writes files.
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import json
+import sys
 import threading
-from collections.abc import Callable, Sequence
-from typing import ParamSpec
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
+from pydantic import ValidationError
 
 import busenv
 from busenv import EDITIONS, Game
@@ -21,6 +26,7 @@ from busenv.error_text import truncate
 from busenv.game.board_generator import PREFIX
 from busenv.game.board_specs import board_names
 from busenv.render.prompts import Prompts, get_prompts
+from busenv.schema import first_error
 
 AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-2")  # that any client may name
 ME = "me"
@@ -126,6 +132,33 @@ class McpGame:
         return get_prompts(game.board, game.rules, game.num_players)
 
 
+class _Server(MCPServer):
+    """An MCP server with errors in one line, which answers every request that is JSON."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(first_error(error.__cause__)) from None
+            raise
+
+    async def run_stdio_async(self) -> None:
+        server = self._lowlevel_server
+        async with stdio_server(stdin=_read_lines()) as (reader, writer):  # type: ignore[arg-type]
+            await server.run(reader, writer, server.create_initialization_options())
+
+
+async def _read_lines() -> AsyncIterator[str]:
+    """Lines of standard input with "?" for lone surrogates, which no answer could quote."""
+    while line := await asyncio.to_thread(sys.stdin.buffer.readline):
+        try:
+            text = json.dumps(json.loads(line), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            text = line.decode(errors="replace")
+        yield text.encode(errors="replace").decode()
+
+
 def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:
     """Return a server whose clients may name the given agents."""
     game = McpGame(agents)
@@ -133,7 +166,9 @@ def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:
         f"Play the board game Bus. start_game starts a game, with agents of: {', '.join(agents)}. "
         "take_action takes one of the legal actions."
     )
-    server: MCPServer = MCPServer("busenv", instructions=instructions, version=busenv.__version__)
+    server = _Server(
+        "busenv", instructions=instructions, version=busenv.__version__, log_level="ERROR"
+    )
     lock = threading.Lock()
     for tool in (
         game.start_game,
@@ -146,6 +181,16 @@ def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:
     ):
         server.add_tool(_locked(tool, lock), name=tool.__name__, structured_output=False)
     return server
+
+
+def serve(agents: Sequence[str]) -> None:
+    """Serve a client on standard input and output until it closes one of them."""
+    try:
+        build_server(agents).run()
+    except Exception as error:
+        causes = getattr(error, "exceptions", (error,))  # an ExceptionGroup of Python 3.11
+        if not all(isinstance(cause, BrokenPipeError) for cause in causes):
+            raise
 
 
 def _locked(tool: Callable[P, str], lock: threading.Lock) -> Callable[P, str]:
