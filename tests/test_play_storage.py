@@ -77,7 +77,7 @@ def test_renames_are_limited_and_a_large_file_is_read(
         page.close()
     (file,) = tmp_path.glob("*.jsonl")
     with file.open("ab") as grown:
-        grown.write(b'{"seat": 0, "name": "Eve"' + b" " * 2**23 + b"}\n")
+        grown.write((b'{"seat": 0, "name": "Eve"' + b" " * 2**19 + b"}\n") * 17)
     with serving(tmp_path) as served:
         assert served.server.errors == []
         page = served.open(link)
