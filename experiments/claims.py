@@ -1,12 +1,17 @@
-"""Claims: the figures of README and docs, each with the command that measures it.
+"""Run the commands behind the figures of README and docs again, and compare.
 
-`claims.json` holds the claims by key. A page marks the figures of a claim by two comments,
-`<!--claim KEY-->92.2% [89.2, 94.5]<!--/claim-->`, and `update_pages` writes the claim's text
-between them.
+    python -m experiments.claims                              # lists the claims and commands
+    python -m experiments.claims planner/greedy/4             # runs one again
+    python -m experiments.claims --cheap 120                  # the cheapest, 120 seconds in total
+    python -m experiments.claims planner/greedy/4 --update    # writes the measured figures
+
+`claims.json` holds the claims by key: a text of the pages, and the command that measures its
+figures. The exit status is 1 when a command fails or a figure differs.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -16,23 +21,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from pydantic import Field
-
 from busenv.common.cores import available_cores
-from busenv.common.runs import RunError
 from busenv.error_text import did_you_mean
-from busenv.io import write_whole
-from busenv.schema import Schema, parse, read_limited
+from busenv.io import read_json, write_whole
 
 ROOT = Path(__file__).parents[1]
 REGISTRY = Path(__file__).with_name("claims.json")
-FOLDERS = ("tests", "train")  # of a clone, which commands name
-MARKED = re.compile(r"(<!--claim ([a-z][^\s>]*)-->)(.*?)(<!--/claim-->)", re.DOTALL)
 RATED = r"par +rank +points\n.*\n\S+ +[\d,]+ +([\d.]+% +\[[^]]+\])"  # the first row of a rating
-
 NUMBER = r"-?\d+(?:,\d{3})*(?:\.\d+)?"
 DIGEST = "[0-9a-f]{64}"  # SHA-256
 FIGURE = re.compile(
@@ -42,35 +41,37 @@ SCALES = {" thousand": 1e3, " million": 1e6}
 PROGRAMS = {"busenv": [sys.executable, "-m", "busenv.cli"], "python": [sys.executable]}
 
 
-class Claim(Schema):
+@dataclass(frozen=True)
+class Claim:
     """One or more figures that a command prints.
 
-    text: what pages show; a list holds the lines of a table. Its figures are the numbers with an
+    text: as pages show it; a list holds the rows of a table. Its figures are the numbers with an
     interval, such as 92.2% [89.2, 94.5] or 22 to 28 million, or all numbers and SHA-256 digests if
     none has one.
-    command: one or several joined by " && "; they run in a folder with copies of FOLDERS.
+    command: one or several joined by " && "; they run in a folder with a copy of train/.
+    unit, sample: what is counted, and out of how many. date, commit: of the measurement.
+    cost: seconds, approximately.
     find: regular expression; its matches in the output hold the figures in the order of the text,
     whole, in one group, or as three groups: value, low, high.
-    unit, sample: what is counted, and out of how many. machine: "any" if the result depends on
-    seeds only. exact: a new run prints the same digits; otherwise an interval that overlaps.
-    date, commit: of the measurement. cost: seconds, approximately.
+    machine: "any" if the result depends on seeds only. exact: a new run prints the same digits;
+    otherwise an interval that overlaps.
     """
 
-    text: str | tuple[str, ...]
+    text: str | list[str]
     command: str
-    find: str = RATED
     unit: str
     sample: str
+    date: str
+    commit: str
+    cost: float
+    find: str = RATED
     machine: str = "any"
     exact: bool = False
-    date: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
-    commit: str = Field(pattern=r"^[0-9a-f]{7,40}$")
-    cost: float
 
     @property
     def shown(self) -> str:
-        """The text between the marks of a page."""
-        return self.text if isinstance(self.text, str) else "\n".join(["", *self.text, ""])
+        """The text as a page shows it."""
+        return self.text if isinstance(self.text, str) else "\n".join(self.text)
 
     @property
     def figures(self) -> list[str]:
@@ -79,18 +80,11 @@ class Claim(Schema):
 
 
 def read_claims() -> dict[str, Claim]:
-    """Read the claims by key; ValueError names an invalid field in one line."""
-    entries = json.loads(read_limited(REGISTRY))
-    return {key: parse(Claim, json.dumps(fields)) for key, fields in entries.items()}
+    """Read the claims by key."""
+    return {key: Claim(**entry) for key, entry in read_json(REGISTRY).items()}
 
 
-def write_claims(claims: Mapping[str, Claim]) -> None:
-    """Write the claims to the registry."""
-    entries = {key: claim.model_dump(exclude_defaults=True) for key, claim in claims.items()}
-    write_whole(REGISTRY, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
-
-
-def select_claims(claims: Mapping[str, Claim], keys: Sequence[str], seconds: float) -> list[str]:
+def select_claims(claims: dict[str, Claim], keys: Sequence[str], seconds: float) -> list[str]:
     """Return the keys, and those of the cheapest claims of any machine that fit in the seconds.
 
     ValueError when a key has no claim.
@@ -107,20 +101,8 @@ def select_claims(claims: Mapping[str, Claim], keys: Sequence[str], seconds: flo
     return [*selected]
 
 
-def describe_claim(key: str, claim: Claim) -> str:
-    """Describe a claim in two lines."""
-    figures = claim.figures
-    value = ", ".join(figures) if len(figures) <= 5 else f"{len(figures)} figures"
-    exact = ", exact" if claim.exact else ""
-    return (
-        f"{key}: {value} {claim.unit}, {claim.sample}\n"
-        f"  {claim.date}, {claim.commit}, {claim.cost:,.0f} s, machine: {claim.machine}{exact}: "
-        f"{claim.command}"
-    )
-
-
 def find_figures(text: str) -> list[str]:
-    """Return the figures of a text in order; see `Claim.text`."""
+    """Return the figures of a text in order; see `Claim`."""
     matches = [*FIGURE.finditer(" ".join(text.split()))]
     return [match[0] for match in matches if match[2] or match[4]] or [m[0] for m in matches]
 
@@ -135,8 +117,8 @@ def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
         texts = (m if isinstance(m, str) else "{} [{}, {}]".format(*m) for m in matches)
         measured = find_figures(" ; ".join(texts))
         if len(measured) != len(claim.figures):
-            raise RunError(f"{len(measured)} figures in the output, {len(claim.figures)} expected")
-    except (RunError, OSError) as error:
+            raise ValueError(f"{len(measured)} figures in the output, not {len(claim.figures)}")
+    except (ValueError, OSError) as error:
         print(f"{key}: failed: {error}", flush=True)
         return False, []
     agree = []
@@ -148,12 +130,11 @@ def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
 
 
 def run(claim: Claim) -> str:
-    """Return what the commands of a claim print; RunError when one fails."""
+    """Return what the commands of a claim print; ValueError when one fails."""
     output = ""
-    environment = {**os.environ, "COLUMNS": "200"}  # one line for each row of a table
+    environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
-        for name in (name for name in FOLDERS if (ROOT / name).exists()):
-            shutil.copytree(ROOT / name, Path(folder, name))
+        shutil.copytree(ROOT / "train", Path(folder, "train"))  # recipes, which commands name
         for command in claim.command.split(" && "):
             program, *arguments = shlex.split(command)
             words = [*PROGRAMS.get(program, [program]), *arguments]
@@ -162,7 +143,7 @@ def run(claim: Claim) -> str:
             )
             if done.returncode:
                 lines = done.stderr.strip().splitlines() or ["no message"]
-                raise RunError(f"status {done.returncode} of {command}: {lines[-1]}")
+                raise ValueError(f"status {done.returncode} of {command}: {lines[-1]}")
             output += done.stdout
     return output
 
@@ -186,22 +167,22 @@ def with_figures(claim: Claim, measured: Sequence[str], seconds: float) -> Claim
     """Return a claim with the figures of a run of so many seconds at this clone's commit."""
     old, new = claim.figures, iter(measured)
 
-    def replace(match: re.Match[str]) -> str:
-        figure = next(new) if match[0] in old else match[0]
+    def figure(match: re.Match[str]) -> str:
+        current = next(new) if match[0] in old else match[0]
         # A range from several days is kept when one run prints one number.
-        return match[0] if match[4] and " to " not in figure else figure
+        return match[0] if match[4] and " to " not in current else current
 
-    text = FIGURE.sub(replace, claim.shown)
+    text = FIGURE.sub(figure, claim.shown)
     command = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    changes = {
-        "text": text if isinstance(claim.text, str) else tuple(text.split("\n")[1:-1]),
-        "machine": "any" if claim.machine == "any" else f"{available_cores()} cores",
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": commit.strip(),
-        "cost": round(seconds),
-    }
-    return claim.model_copy(update=changes)
+    return replace(
+        claim,
+        text=text if isinstance(claim.text, str) else text.split("\n"),
+        machine="any" if claim.machine == "any" else f"{available_cores()} cores",
+        date=time.strftime("%Y-%m-%d"),
+        commit=commit.strip(),
+        cost=round(seconds),
+    )
 
 
 def pages() -> list[Path]:
@@ -209,27 +190,64 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def check_clone() -> None:
-    """Raise RunError unless this is a clone of the repository, whose pages can be updated."""
-    if not (ROOT / "README.md").is_file():
-        raise RunError(f"{ROOT} has no pages to update; allowed: a clone of the repository")
-
-
-def update_pages(claims: Mapping[str, Claim]) -> None:
-    """Write the texts of the claims into the pages of a clone."""
+def update(claims: dict[str, Claim], key: str, current: Claim) -> None:
+    """Write a claim's current figures into the registry and the pages."""
+    old = claims[key].shown
+    claims[key] = current
+    defaults = {field.name: field.default for field in fields(Claim)}
+    entries = {
+        key: {name: value for name, value in asdict(claim).items() if value != defaults[name]}
+        for key, claim in claims.items()
+    }
+    write_whole(REGISTRY, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+    if current.shown != old and old in {claim.shown for claim in claims.values()}:
+        print(f"{key}: another claim has the same text; edit the pages: {current.shown}")
+        return
+    pattern = re.compile(r"\s+".join(map(re.escape, old.split())))
     for path in pages():
         text = path.read_text(encoding="utf-8")
-        if (current := with_claims(text, claims)) != text:
-            write_whole(path, current)
+        if (changed := pattern.sub(lambda _: current.shown, text)) != text:
+            write_whole(path, changed)
             print(f"Updated: {path}")
 
 
-def with_claims(page: str, claims: Mapping[str, Claim]) -> str:
-    """Return a page with the texts of the claims between their marks; RunError for other keys."""
+def main() -> None:
+    """List, check or update claims."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.claims",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("keys", nargs="*", metavar="KEY", help="claims to measure again")
+    parser.add_argument("--all", action="store_true", help="all claims, which takes days")
+    parser.add_argument(
+        "--cheap",
+        type=float,
+        metavar="SECONDS",
+        default=0.0,
+        help="the cheapest claims that do not depend on the machine, up to a total cost",
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="write the figures into claims.json and the pages"
+    )
+    arguments = parser.parse_args()
+    claims = read_claims()
+    try:
+        keys = [*claims] if arguments.all else []
+        keys = keys or select_claims(claims, arguments.keys, arguments.cheap)
+    except ValueError as error:
+        parser.error(str(error))
+    if not keys:
+        print("\n".join(f"{key}: {claim.command}" for key, claim in claims.items()))
+    status = 0
+    for key in keys:
+        start = time.monotonic()
+        agree, figures = check_claim(key, claims[key])
+        status = status if agree else 1
+        if arguments.update and figures:
+            update(claims, key, with_figures(claims[key], figures, time.monotonic() - start))
+    sys.exit(status)
 
-    def replace(match: re.Match[str]) -> str:
-        if match[2] not in claims:
-            raise RunError(f"{REGISTRY.name} has no claim {match[2]!r}")
-        return f"{match[1]}{claims[match[2]].shown}{match[4]}"
 
-    return MARKED.sub(replace, page)
+if __name__ == "__main__":
+    main()

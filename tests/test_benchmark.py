@@ -183,7 +183,7 @@ def test_tables_begin_with_the_best_learner(
     put_tables(page, cards)
     text = page.read_text()
     assert "old" not in text
-    assert "| l5 | 5 | <!--claim baselines/l5-4-100000-->50.0% [50.0, 50.0] |" in text
+    assert "| l5 | 5 | 50.0% [50.0, 50.0] |" in text
     assert text.index("| l5 |") < text.index("| l3 |") < text.index("| l1 |")
     assert text.startswith("Before\n")
     assert text.endswith("after\n")

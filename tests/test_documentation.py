@@ -24,11 +24,11 @@ from busenv.envs.vector import BusVectorEnv
 from busenv.evaluation.ladder import AGENTS
 from busenv.networks.model_files import bundled_models, load_model, model_path
 from busenv.rewards import REWARDS
-from experiments.claims import MARKED, read_claims, with_claims
-from tests.support.pages import PROJECT, ROOT, blocks, find_modules, unclaimed_figures
+from experiments.claims import read_claims
+from tests.support.pages import PROJECT, ROOT, blocks, find_modules, flow, unclaimed_figures
 from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, help_text, with_tables
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
 
 EXAMPLES = {
@@ -144,14 +144,10 @@ def test_the_ladder_has_all_agents() -> None:
         assert f"\n| {agent} |" in read_claims()["ladder"].shown
 
 
-@pytest.mark.parametrize("path", PAGES, ids=NAMES)
-def test_figures_are_those_of_the_claims(path: Path) -> None:
-    text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
-    assert with_claims(text, read_claims()) == text, "busenv bench claims --update"
-    # Markdown ends a paragraph at a line that begins with a comment.
-    assert not re.search(r"^ *<!--claim [^\n]*<!--/claim-->", text, re.MULTILINE)
-    if name != "CONTRIBUTING.md":
-        assert unclaimed_figures(text) == []
+@pytest.mark.parametrize("path", PAGES[1:], ids=NAMES[1:])
+def test_figures_of_pages_have_a_claim(path: Path) -> None:
+    texts = [claim.shown for claim in read_claims().values()]
+    assert unclaimed_figures(path.read_text(encoding="utf-8"), texts) == []
 
 
 @pytest.mark.parametrize("name", bundled_models())
@@ -162,9 +158,9 @@ def test_figures_of_cards_are_those_of_the_claims(name: str) -> None:
         assert {text.partition(" of ")[0] for text in texts.values()} <= figures
 
 
-def test_every_claim_is_used() -> None:
-    pages = "".join(path.read_text(encoding="utf-8") for path in PAGES)
-    assert {key for _, key, _, _ in MARKED.findall(pages)} == {*read_claims()}
+def test_every_claim_is_on_a_page() -> None:
+    pages = flow(" ".join(path.read_text(encoding="utf-8") for path in PAGES))
+    assert [key for key, claim in read_claims().items() if flow(claim.shown) not in pages] == []
 
 
 def test_tables_list_every_extra_reward_and_agent() -> None:

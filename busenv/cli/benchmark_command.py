@@ -1,10 +1,9 @@
-"""`busenv bench agents`, `exploit` and `claims`: learners, exploiters, figures of the pages."""
+"""`busenv bench agents` and `exploit`: learners and exploiters."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from busenv.cli.command import (
     add_players,
     add_workers,
     new_folder,
-    positive,
     seed,
 )
 from busenv.error_text import did_you_mean
@@ -168,48 +166,6 @@ def _seeds(text: str) -> range:
     return range(seed(match[1]), seed(match[2] or match[1]) + 1)
 
 
-def _add_claims(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("claims", nargs="*", metavar="KEY", help="keys of claims to measure again")
-    parser.add_argument("--all", action="store_true", help="re-run all claims")
-    parser.add_argument(
-        "--cheap",
-        type=positive(float),
-        metavar="SECONDS",
-        default=0.0,
-        help="re-run the cheapest claims that do not depend on the machine, up to a total cost",
-    )
-    parser.add_argument(
-        "--update",
-        action="store_true",
-        help="write the claims into README and docs; claims that ran get the measured figures",
-    )
-
-
-def _claims(args: argparse.Namespace) -> int:
-    from experiments import claims as registry
-
-    if args.update:
-        registry.check_clone()
-    claims = registry.read_claims()
-    keys = [*claims] if args.all else registry.select_claims(claims, args.claims, args.cheap)
-    if args.cheap and not keys:
-        raise ValueError(f"no claim takes --cheap {args.cheap:g} seconds or less")
-    status = 0
-    for key in keys:
-        start = time.monotonic()
-        agree, figures = registry.check_claim(key, claims[key])
-        status = status if agree else 1
-        if args.update and figures:
-            claims[key] = registry.with_figures(claims[key], figures, time.monotonic() - start)
-            registry.write_claims(claims)
-    if args.update:
-        registry.update_pages(claims)
-    elif not keys:
-        for key, claim in claims.items():
-            print(registry.describe_claim(key, claim))
-    return status
-
-
 COMMANDS = (
     Command(
         "agents",
@@ -238,19 +194,5 @@ COMMANDS = (
         "Train PPO agents for a fixed budget in games with frozen copies of an agent, and report "
         "the share of games that they win when copies hold all other seats. A share above par "
         "shows a weakness. A stopped run resumes in its folder.",
-    ),
-    Command(
-        "claims",
-        "check the documented figures",
-        (
-            "busenv bench claims                      (list the claims)",
-            "busenv bench claims planner/greedy/4",
-            "busenv bench claims --cheap 120",
-            "busenv bench claims planner/greedy/4 --update",
-        ),
-        _add_claims,
-        _claims,
-        "List the figures of README and docs with their commands, or run the commands again and "
-        "compare. The exit status is 1 when a command fails or a figure disagrees.",
     ),
 )

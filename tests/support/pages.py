@@ -2,9 +2,8 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-
-from experiments.claims import MARKED
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,7 +32,14 @@ def blocks(path: Path, language: str) -> list[str]:
     return re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def unclaimed_figures(text: str) -> list[str]:
-    """The measured figures of a page outside of claims and code blocks."""
-    prose = re.sub(r"^```.*?^```$", "", MARKED.sub("", text), flags=re.MULTILINE | re.DOTALL)
-    return FIGURE.findall(" ".join(prose.split()))
+def flow(text: str) -> str:
+    """A text with single spaces in place of line breaks."""
+    return " ".join(text.split())
+
+
+def unclaimed_figures(text: str, claimed: Iterable[str]) -> list[str]:
+    """The measured figures of a page outside of claimed texts and code blocks."""
+    prose = flow(re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL))
+    for known in sorted(map(flow, claimed), key=len, reverse=True):
+        prose = prose.replace(known, "")
+    return FIGURE.findall(prose)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -72,14 +71,9 @@ def format_scores(scores: np.ndarray) -> str:
 
 
 def markdown(cards: Iterable[BenchmarkResult]) -> str:
-    """Format the tables as Markdown; the figures of each row are a claim (`claims`)."""
-    parts = []
-    for group in _groups(cards):
-        table, group_name = _table(group), f"{group[0].players}-{group[0].decisions}"
-        row = rf"| \1 | \2 | <!--claim baselines/\1-{group_name}-->\3<!--/claim--> |"
-        text = re.sub(r"(?m)^\| (\S+) \| (\d+) \| (.*) \|$", row, table.markdown())
-        parts.append(f"{table.title}:\n\n{text}")
-    return "\n".join(parts)
+    """Format the tables as Markdown."""
+    texts = [f"{table.title}:\n\n{table.markdown()}" for table in tables(cards)]
+    return "\n".join(texts)
 
 
 @default_style()
