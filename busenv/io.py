@@ -13,17 +13,23 @@ from typing import Any
 LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long game takes 4 kB
 
 
-def read_bounded(path: str | Path, error: type[ValueError] = ValueError) -> bytes:
-    """Read a file of at most LARGEST bytes.
+def read_bounded(
+    path: str | Path, error: type[ValueError] = ValueError, limit: int = LARGEST
+) -> bytes:
+    """Read a regular file of at most `limit` bytes.
 
-    Raises `error` for a larger file, TypeError for what is no
-    path, and OSError, with one sentence as its text, for a file that cannot be read.
+    Raises `error` for a larger file, a device or a pipe, TypeError for what is not a path, and
+    OSError, with one sentence as its text, for a file that cannot be read.
     """
     if not isinstance(path, (str, os.PathLike)):  # open() takes a number as a file that is open
         raise TypeError(f"path is {path!r}; allowed: a string or a Path")
     try:
+        status = os.stat(path)
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise error(f"{path} is not a regular file")
         with open(path, "rb") as file:
-            data = file.read(LARGEST + 1)
+            # Python allocates what it is asked for, and the file may grow.
+            data = file.read(min(limit, status.st_size) + 1)
     except OSError as failed:
         if isinstance(failed, FileNotFoundError):
             reason = f"there is no file {path}"
@@ -32,15 +38,14 @@ def read_bounded(path: str | Path, error: type[ValueError] = ValueError) -> byte
         else:
             reason = f"{path} cannot be read: {failed.strerror}"
         raise type(failed)(reason) from None
-    check_length(data, str(path), error)
+    check_length(data, str(path), error, limit)
     return data
 
 
 def read_json(path: str | Path, error: type[ValueError] = ValueError) -> Any:
-    """Read the value of a JSON file of at most LARGEST bytes.
+    """Read the value of a JSON file: UTF-8, UTF-16 or UTF-32, with or without a byte-order mark.
 
-    Raises `error`, which names the file, for a larger one or another text, and TypeError and
-    OSError as `read_bounded` does.
+    Raises as `read_bounded` does, and `error`, which names the file, for another text.
     """
     content = read_bounded(path, error)
     try:
@@ -49,10 +54,12 @@ def read_json(path: str | Path, error: type[ValueError] = ValueError) -> Any:
         raise error(f"{path} is not JSON text: {wrong}") from wrong
 
 
-def check_length(data: str | bytes, name: str, error: type[ValueError] = ValueError) -> None:
-    """Raise `error` for data of more than LARGEST bytes; `name` is used in the message."""
-    if len(data) > LARGEST:
-        raise error(f"{name} is larger than {LARGEST:,} bytes, the most that is read")
+def check_length(
+    data: str | bytes, name: str, error: type[ValueError] = ValueError, limit: int = LARGEST
+) -> None:
+    """Raise `error` for data of more than `limit` bytes; `name` is used in the message."""
+    if len(data) > limit:
+        raise error(f"{name} is larger than {limit:,} bytes, the most that is read")
 
 
 def is_int(value: object, low: int, high: int) -> bool:
@@ -63,8 +70,8 @@ def is_int(value: object, low: int, high: int) -> bool:
 def write_whole(path: str | Path, content: str | bytes, mode: int | None = None) -> None:
     """Write a file atomically: a process killed meanwhile leaves the old or the new content.
 
-    A symbolic link stays; its target is written. mode: permissions of the file, by default those of
-    the file that it replaces or, for a new one, the process's.
+    Writes to the target of a symbolic link. mode: permissions of the file, by default those of the
+    file that it replaces or, for a new one, the process's.
     """
     path = Path(os.path.realpath(path))
     data = content.encode("utf-8") if isinstance(content, str) else content

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import json
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from busenv.error_text import truncate
 
-SMALL_FILE = 1_000_000  # bytes at most of a card or of settings
 LONGEST_SENTENCE = 1000  # characters of an error message
 LONGEST_VALUE = 80  # characters of a quoted value
 
@@ -24,21 +22,14 @@ class Schema(BaseModel):
 Kind = TypeVar("Kind", bound=Schema)
 
 
-def read_limited(path: Path, limit: int = SMALL_FILE) -> bytes:
-    """Return a file's content; ValueError when it holds more than `limit` bytes."""
-    if path.exists() and not path.is_file():  # reading a pipe would block
-        raise ValueError(f"{path} is not a file")
-    with path.open("rb") as file:
-        # Python allocates what it is asked for, and the file may grow.
-        data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
-    if len(data) > limit:
-        raise ValueError(f"{path} is too large; allowed: {limit:,} bytes")
-    return data
-
-
 def parse(kind: type[Kind], data: str | bytes) -> Kind:
-    """Return a typed value from JSON text; ValueError names the first error in one line."""
+    """Return a typed value from JSON text in any encoding of JSON.
+
+    ValueError names the first error in one line.
+    """
     try:
+        if isinstance(data, bytes):
+            data = data.decode(json.detect_encoding(data))
         return kind.model_validate_json(data)
     except ValidationError as error:
         raise ValueError(first_error(error)) from None

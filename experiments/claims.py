@@ -38,7 +38,7 @@ FIGURE = re.compile(
     rf"{DIGEST}|({NUMBER})%?(?: \[({NUMBER}), ({NUMBER})\]| to ({NUMBER})%?)?( thousand| million)?"
 )
 SCALES = {" thousand": 1e3, " million": 1e6}
-PROGRAMS = {"busenv": [sys.executable, "-m", "busenv.cli"], "python": [sys.executable]}
+PROGRAMS = {"busenv": [sys.executable, "-m", "busenv"], "python": [sys.executable]}
 
 
 @dataclass(frozen=True)

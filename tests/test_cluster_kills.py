@@ -101,7 +101,7 @@ def kill(command: list[str], seconds: float, begun: Callable[[], bool] = lambda:
 
 def test_a_rating_killed_ten_times_resumes_without_loss(tmp_path: Path) -> None:
     rng = random.Random(0)
-    command = [sys.executable, "-m", "busenv.cli", "rate", *THREE_AGENTS.agents]
+    command = [sys.executable, "-m", "busenv", "rate", *THREE_AGENTS.agents]
     command += ["--players", "3", "--games", "90", "--workers", "1", "--out", str(tmp_path)]
     games: list[dict] = []
     for _ in range(KILLS):

@@ -1,5 +1,8 @@
 """The command line: help, suggestions and wrong calls."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,8 @@ import pytest
 import busenv
 from busenv import cli
 from tests.support.commands import refusal
+
+GAME = str(Path(busenv.__file__).parent / "pictures/game.json")
 
 
 @pytest.mark.parametrize(
@@ -45,8 +50,7 @@ def test_invalid_arguments_are_reported_on_the_last_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file.json").write_text("{}")
-    game = str(Path(busenv.__file__).parent / "pictures/game.json")
-    error = refusal(capsys, *words.replace("GAME", game).split())
+    error = refusal(capsys, *words.replace("GAME", GAME).split())
     assert message in error.splitlines()[-1]
 
 
@@ -94,6 +98,31 @@ def test_every_command_has_examples_that_parse(
         words = example.partition("  ")[0].split()
         assert words[0] == "busenv"
         assert cli.parser().parse_args(words[1:]).command == name
+
+
+@pytest.mark.parametrize(
+    ("variables", "words", "expected"),
+    [
+        ({"PYTHONOPTIMIZE": "2"}, ["--help"], b"usage: busenv COMMAND"),
+        ({"PYTHONIOENCODING": "cp1252"}, ["show", GAME], rb"grow line 19\u219225"),
+    ],
+)
+def test_commands_run_without_docstrings_and_write_every_character(
+    variables: dict[str, str], words: list[str], expected: bytes
+) -> None:
+    command, environment = [sys.executable, "-m", "busenv", *words], {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert expected in done.stdout
+
+
+def test_a_closed_pipe_ends_a_command_without_a_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "busenv", "show", GAME]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (cli.CLOSED_PIPE, b"")
 
 
 def test_info_reports_versions_board_and_speed(capsys: pytest.CaptureFixture) -> None:

@@ -94,8 +94,7 @@ def mains() -> list[str]:
     names = []
     for path in sorted([*ROOT.glob("busenv/**/*.py"), *ROOT.glob("experiments/**/*.py")]):
         if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8"):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            names.append(".".join(part for part in parts if part != "__main__"))
+            names.append(".".join(path.relative_to(ROOT).with_suffix("").parts))
     return names
 
 

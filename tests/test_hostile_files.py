@@ -37,6 +37,8 @@ from busenv.game.board import BOARDS
 from busenv.game.record import decode_fields, encode_fields
 from busenv.game.rules import load_rules
 from busenv.io import LARGEST
+from busenv.schema import Schema, parse
+from busenv.train.config_files import read_config
 from tests.support.commands import refusal
 from tests.support.mutate import as_text, damaged, mutated
 from tests.support.play import played
@@ -206,6 +208,20 @@ def test_files_beyond_the_limit_are_refused_before_they_are_parsed(
         read(path)
     assert tracemalloc.get_traced_memory()[1] < 3 * LARGEST
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_json_files_may_have_a_byte_order_mark(encoding: str, tmp_path: Path) -> None:
+    """Settings, the settings of a run, and a typed value such as a model's card."""
+    path = tmp_path / SETTINGS
+    path.write_text('{"width": 96}', encoding=encoding)
+    assert read_config(str(path)).width == 96
+    store_settings(tmp_path, {"width": 96})
+
+    class Card(Schema):
+        width: int
+
+    assert parse(Card, path.read_bytes()).width == 96
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def change_json(path: Path, **changes: Any) -> None:
         ("1.0,1,8,0.5\n2.0,1,8,0.5", "line 3"),
         ("9" * 200_000, "is not a learning curve: field larger than field limit"),
         ("\xff", "line 2"),
-        (" " * 10_000_001, "is too large; allowed: 10,000,000 bytes"),
+        (" " * 10_000_001, "is larger than 10,000,000 bytes, the most that is read"),
     ],
 )
 def test_invalid_learning_curves_are_refused(line: str, words: str, tmp_path: Path) -> None:

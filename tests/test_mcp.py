@@ -18,7 +18,7 @@ from busenv.play.mcp_server import build_server
 from tests.support.commands import refusal
 from tests.support.play_client import PATIENCE
 
-BUSENV = [sys.executable, "-m", "busenv.cli", "mcp"]
+BUSENV = [sys.executable, "-m", "busenv", "mcp"]
 
 
 async def call(client: Client, tool: str, error: bool = False, **arguments: Any) -> str:

@@ -32,7 +32,7 @@ def command(
     folder: Path, *words: str, files: int = 1024
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command in a process that may open a number of files, and the link that it prints."""
-    start = [sys.executable, "-m", "busenv.cli", "play", "--no-browser", "--port", "0"]
+    start = [sys.executable, "-m", "busenv", "play", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
         [*start, "--folder", str(folder), *words],
         stdout=subprocess.PIPE,
@@ -74,7 +74,7 @@ def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
         assert {k: again.nodes[k] for k in nodes} == nodes
         assert again.my_turn()["node"] >= node
         again.decide_first()
-        other = [sys.executable, "-m", "busenv.cli", "play", "--no-browser"]
+        other = [sys.executable, "-m", "busenv", "play", "--no-browser"]
         done = subprocess.run(
             [*other, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
         )

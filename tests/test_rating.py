@@ -80,7 +80,7 @@ def test_finished_games_are_kept_when_another_fails(monkeypatch: pytest.MonkeyPa
 @pytest.mark.usefixtures("processes")
 def test_a_killed_rating_resumes_without_loss(tmp_path: Path) -> None:
     schedule = Schedule(THREE_AGENTS.agents, 3, games=450)
-    command = [sys.executable, "-m", "busenv.cli", "rate", *schedule.agents]
+    command = [sys.executable, "-m", "busenv", "rate", *schedule.agents]
     command += ["--players", "3", "--games", "450", "--workers", "2", "--out", str(tmp_path)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     wait_for_games(run, tmp_path, 20)
@@ -112,7 +112,7 @@ def test_a_stopped_rating_leaves_no_process(tmp_path: Path, sent: signal.Signals
     program, out = tmp_path / "slow.py", tmp_path / "run"
     program.write_text(SLOW)
     agent = f"exec:{sys.executable} {program}"
-    command = [sys.executable, "-m", "busenv.cli", "rate", agent, f"{agent} other"]
+    command = [sys.executable, "-m", "busenv", "rate", agent, f"{agent} other"]
     command += ["--players", "3", "--games", "900", "--workers", "2", "--out", str(out)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_for_games(run, out, 2)

@@ -15,6 +15,9 @@ from busenv.common.keyboard_interrupt import run_command
 from busenv.error_text import did_you_mean, install, printable
 from busenv.errors import AgentError
 
+SUMMARY = "busenv: the board game Bus as a reinforcement-learning environment."
+CLOSED_PIPE = 141  # exit status that shells report for a program ended by SIGPIPE
+
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Play": play_commands.COMMANDS,
     "Recorded games": replay_commands.COMMANDS,
@@ -31,9 +34,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     status 2 when the arguments are invalid, else with the status that the command returns.
     """
     if arguments is None:
-        run_command(lambda: _run(sys.argv[1:]))
+        run_command(_run_process)
     else:
         _run([*arguments])
+
+
+def _run_process() -> None:
+    """Run the command of the process, whose streams accept every character and may be closed."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        try:
+            _run(sys.argv[1:])
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the exit
+        sys.exit(CLOSED_PIPE)
 
 
 def _run(arguments: list[str]) -> None:
@@ -52,6 +69,8 @@ def _run(arguments: list[str]) -> None:
         if not extras:
             raise
         top.exit(2, f"busenv {args.command}: {error.name} is not installed. {install(*extras)}\n")
+    except BrokenPipeError:
+        raise
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         top.exit(2, f"busenv: {printable(message)}\n")
@@ -66,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="busenv",
         usage="busenv COMMAND [OPTIONS]",
-        description=f"{(busenv.__doc__ or '').splitlines()[0]}\n\n{overview()}",
+        description=f"{SUMMARY}\n\n{overview()}",
         epilog="Run 'busenv COMMAND --help' for the options of a command.",
         formatter_class=Formatter,
     )

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
@@ -14,8 +13,6 @@ from rich.text import Text
 
 from busenv.error_text import printable
 
-GAPS = (2, 1)  # spaces between columns: usual, and in a narrow terminal
-NAME = 10  # width to which a column of names may shrink
 BAR = 20  # width of a progress bar
 
 
@@ -23,9 +20,8 @@ BAR = 20  # width of a progress bar
 class TextTable:
     """A table of strings, ready to print.
 
-    The first `names` columns hold names, left-aligned, and long names are wrapped. All other
-    columns hold figures, right-aligned, which are never wrapped inside a word. A line break in a
-    figure or a header marks where it may be wrapped; in a wide terminal it is printed as a space.
+    The first `names` columns hold names, left-aligned; the others hold figures, right-aligned. A
+    line break in a cell is printed as a space if the table then fits the terminal.
     """
 
     title: str
@@ -36,85 +32,41 @@ class TextTable:
     def show(self, console: Console) -> None:
         """Print the table within the terminal's width.
 
-        A row is one line if it fits, otherwise several lines. If even wrapped columns do not fit,
-        each figure is printed on its own line below the row's names.
+        A row is one line if it fits; otherwise figures are wrapped at their line breaks, and names
+        anywhere.
         """
         console.print(Text(f"\n{printable(self.title)}", style="bold"))
-        for broken, gap in ((False, GAPS[0]), *((True, gap) for gap in GAPS)):
-            lines = self._lines(broken)
-            room = console.width - gap * (len(self.header) - 1)
-            widths = self._widths(lines, room if broken else None)
-            if sum(widths) <= room:
-                self._print_table(console, lines, widths, gap)
-                return
-        self._print_stack(console)
+        table = self._table(" ", padding=1)
+        unlimited = console.options.update_width(10_000)
+        if console.measure(table, options=unlimited).maximum > console.width:
+            table = self._table("\n", padding=0)
+        console.print(table)
 
     def markdown(self) -> str:
         """Return the table in Markdown."""
-        header, *rows = self._lines(broken=False)
-        marks = ["---"] * self.names + ["---:"] * (len(header) - self.names)
-        cells = [[cell.replace("|", "\\|") for cell in line] for line in (header, marks, *rows)]
-        return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
+        marks = ["---"] * self.names + ["---:"] * (len(self.header) - self.names)
+        cells = [[_cell(cell, " ").replace("|", "\\|") for cell in row] for row in self.rows]
+        lines = [[_cell(cell, " ") for cell in self.header], marks, *cells]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
-    def _lines(self, broken: bool) -> list[list[str]]:
-        """Return header and rows, with line breaks kept or replaced by spaces."""
-        gap = "\n" if broken else " "
-        return [
-            [gap.join(map(printable, cell.split("\n"))) for cell in row]
-            for row in (self.header, *self.rows)
-        ]
-
-    def _widths(self, lines: list[list[str]], room: int | None) -> list[int]:
-        """Return the columns' widths.
-
-        room: total width, to which names, and headers between words, are wrapped as far as
-            possible; None for no limit.
-        """
-        columns = [*zip(*lines, strict=True)]
-        widths = [max(map(_width, column)) for column in columns]
-        least = [
-            min(width, NAME)
-            if k < self.names
-            else max([*map(_width, column[1:]), *map(cell_len, column[0].split())])
-            for k, (width, column) in enumerate(zip(widths, columns, strict=True))
-        ]
-        while room is not None and sum(widths) > room:
-            wide = [k for k in range(len(widths)) if widths[k] > least[k]]
-            if not wide:
-                break
-            widths[max(wide, key=widths.__getitem__)] -= 1
-        return widths
-
-    def _print_table(
-        self, console: Console, lines: list[list[str]], widths: list[int], gap: int
-    ) -> None:
+    def _table(self, line_break: str, padding: int) -> Table:
         # Cells are Text, because rich would interpret brackets in an agent's name as markup.
-        columns = [
-            Column(
-                Text(name),
-                width=width,
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, padding, 0, 0))
+        for k, name in enumerate(self.header):
+            is_name = k < self.names
+            table.add_column(
+                Text(_cell(name, line_break)),
+                justify="left" if is_name else "right",
                 overflow="fold",
-                justify="left" if k < self.names else "right",
+                no_wrap=not is_name,
             )
-            for k, (name, width) in enumerate(zip(lines[0], widths, strict=True))
-        ]
-        table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        table.padding = (0, gap - 1, 0, 0)  # the box adds one more space
-        for row in lines[1:]:
-            table.add_row(*map(Text, row))
-        console.print(table)
-
-    def _print_stack(self, console: Console) -> None:
-        header, *rows = self._lines(broken=False)
-        for row in rows:
-            console.print(Text(", ".join(row[: self.names])))
-            for name, cell in zip(header[self.names :], row[self.names :], strict=True):
-                console.print(Text(f"  {name}: {cell}"))
+        for row in self.rows:
+            table.add_row(*(Text(_cell(cell, line_break)) for cell in row))
+        return table
 
 
-def _width(cell: str) -> int:
-    """Return the width of a cell's widest line, in terminal columns."""
-    return max(map(cell_len, cell.split("\n")))
+def _cell(text: str, line_break: str) -> str:
+    return line_break.join(map(printable, text.split("\n")))
 
 
 def print_path(console: Console, label: str, path: Path) -> None:

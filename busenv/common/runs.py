@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from busenv.error_text import quote, truncate
-from busenv.io import read_bounded, write_whole
+from busenv.io import read_json, write_whole
 
 SETTINGS, LOCK = "run.json", "lock"
 
@@ -52,13 +51,10 @@ def store_settings(folder: Path, settings: dict[str, Any]) -> None:
     RunError when the stored settings are damaged or differ.
     """
     path = folder / SETTINGS
-    if not os.path.lexists(path):
+    if not path.exists():
         write_whole(path, json.dumps(settings, indent=1) + "\n")
         return
-    try:
-        stored = json.loads(read_bounded(path))
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
+    stored = read_json(path, RunError)
     if not isinstance(stored, dict):
         raise RunError(f"{path} is damaged: expected a JSON object, got {quote(stored)}")
     if differences := _differences(stored, settings):

@@ -36,12 +36,12 @@ from busenv.game.board_specs import (
     is_playable,
     load_board,
 )
-from busenv.io import write_whole
+from busenv.io import read_bounded, write_whole
 from busenv.networks.factory import MAX_WIDTH, build_network, weights_of
 from busenv.networks.logits import HIGHEST_TEMPERATURE
 from busenv.networks.network import Network
 from busenv.observation import VERSION
-from busenv.schema import LONGEST_SENTENCE, Schema, parse, read_limited
+from busenv.schema import LONGEST_SENTENCE, Schema, parse
 
 WEIGHTS_SUFFIX, CARD_SUFFIX = ".safetensors", ".json"
 ANY_BOARD = "board"  # the kind of network that plays any board
@@ -212,7 +212,8 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
         expected = weights_of(card.network, board, card.width)
     except ValueError as error:
         raise ValueError(f"{path.with_suffix(CARD_SUFFIX)}: {error}") from error
-    data = read_limited(path, sum(w.numel() * w.itemsize for w in expected.values()) + HEADER)
+    limit = sum(w.numel() * w.itemsize for w in expected.values()) + HEADER
+    data = read_bounded(path, limit=limit)
     if hashlib.sha256(data).hexdigest() != card.sha256:
         raise _MismatchError(
             f"{path} does not match the checksum in its card {path.with_suffix(CARD_SUFFIX)}"
@@ -249,7 +250,7 @@ def _read_card(path: Path) -> ModelCard:
     """Return a card, validated to have all keys that loading needs."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, the model's card")
-    data = read_limited(path)
+    data = read_bounded(path)
     try:
         return parse(ModelCard, data)
     except ValueError as error:

@@ -226,6 +226,6 @@ def _check_origin() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--scale", type=float, default=1.0, help="factor of all sizes")
     serve(parser.parse_args().scale)

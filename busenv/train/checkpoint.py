@@ -25,12 +25,14 @@ from busenv.error_text import truncate
 from busenv.interrupts import interrupts_deferred
 from busenv.io import write_whole
 from busenv.networks.model_files import BoardReference, check_tensors
-from busenv.schema import LONGEST_SENTENCE, SMALL_FILE, Schema, parse
+from busenv.schema import LONGEST_SENTENCE, Schema, parse
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = 9
 NETWORK, OPTIMIZER, GAMES = "network.", "optimizer.", "games."  # prefixes of the names of tensors
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
+
+SMALL_FILE = 1_000_000  # bytes of the metadata
 
 NonNegative = Annotated[int, Field(ge=0)]
 

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from busenv.agents.specs import runs_code
 from busenv.error_text import did_you_mean, truncate
-from busenv.schema import LONGEST_SENTENCE, read_limited
+from busenv.io import read_json
+from busenv.schema import LONGEST_SENTENCE
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 
@@ -48,9 +47,8 @@ def _read(path: Path) -> tuple[type[PPOConfig] | type[ExpertConfig], dict[str, A
             f"{did_you_mean(str(path), ALL_PRESETS)}; allowed: {', '.join(ALL_PRESETS)}, "
             "FILE.json, or a folder with run.json"
         )
-    data = read_limited(path)
+    content = read_json(path)
     try:
-        content = from_json(data)
         if not isinstance(content, dict):
             raise ValueError("expected a JSON object")
         return _config_class(content), content

@@ -11,8 +11,7 @@ from pathlib import Path
 from busenv.common.intervals import wilson
 from busenv.common.plot_style import default_style, save_png
 from busenv.error_text import truncate
-from busenv.io import write_whole
-from busenv.schema import read_limited
+from busenv.io import read_bounded, write_whole
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#5e3c99")
 HEAD = ("seconds", "decisions", "games")
@@ -52,7 +51,7 @@ def read_curve(path: Path) -> list[CurvePoint]:
     """
     if not path.exists():
         return []
-    data = read_limited(path, MAX_BYTES)
+    data = read_bounded(path, limit=MAX_BYTES)
     try:
         rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
     except (csv.Error, ValueError) as error:

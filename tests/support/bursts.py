@@ -94,7 +94,7 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
     group, mark = rng.random() < 0.5, f"{MARK}={rng.getrandbits(64):x}"
     with open(folder / "errors", "w+") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "busenv.cli"] + [places.get(word, word) for word in words],
+            [sys.executable, "-m", "busenv"] + [places.get(word, word) for word in words],
             stdout=subprocess.DEVNULL,
             stderr=errors,
             env={**os.environ, MARK: mark.partition("=")[2]},

@@ -47,7 +47,7 @@ NEXT = "(count) => times.length > count || new Promise((resolve) => { window.sho
 def main() -> None:
     """Measure, and print the result."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "busenv.cli", "play", "--no-browser"]
+        command = [sys.executable, "-m", "busenv", "play", "--no-browser"]
         game = "--seat me --seat me --seat me --seat me --first-player 0 --seed 1 --port 0".split()
         server = subprocess.Popen(
             [*command, *game, "--folder", folder], stdout=subprocess.PIPE, text=True

@@ -42,8 +42,8 @@ from busenv.evaluation.benchmark.results import (
 from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.rating import check_agent, run_rating
 from busenv.evaluation.schedule import Schedule
-from busenv.io import write_whole
-from busenv.schema import Schema, parse, read_limited
+from busenv.io import read_bounded, write_whole
+from busenv.schema import Schema, parse
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.run_folder import changed_settings, store_config
@@ -229,6 +229,6 @@ def _read(folder: Path) -> Progress:
     if not path.exists():
         return Progress()
     try:
-        return parse(Progress, read_limited(path))
+        return parse(Progress, read_bounded(path))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from error

@@ -16,8 +16,8 @@ from pydantic import Field, model_validator
 
 from busenv import __version__
 from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANELS, count_games
-from busenv.io import write_whole
-from busenv.schema import Schema, parse, read_limited
+from busenv.io import read_bounded, write_whole
+from busenv.schema import Schema, parse
 
 BUNDLED = Path(__file__).parent / "cards"
 OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget; a rollout of
@@ -136,7 +136,7 @@ def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
 
 def read_result(path: Path) -> BenchmarkResult:
     """Read and validate a card; ValueError, in one line, names what is wrong."""
-    data = read_limited(path)
+    data = read_bounded(path)
     try:
         return parse(BenchmarkResult, data)
     except ValueError as error:

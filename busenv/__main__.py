@@ -1,4 +1,4 @@
-"""`python -m busenv.cli` is the `busenv` command."""
+"""`python -m busenv` is the `busenv` command."""
 
 from busenv.cli import main
 
