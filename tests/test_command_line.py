@@ -28,7 +28,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
     [
         ("rate greedy random --seed 1.5", "'1.5' is not a whole number from 0 to 2**31 - 1"),
         ("demo --seconds nan", "'nan' is not a number greater than 0"),
-        ("rate uct greedy", "busenv: agent 'uct': a search needs a number"),
+        ("rate uct greedy", "busenv: agent 'uct'; allowed: uct:SIMULATIONS"),
         ("rate plannr greedy", "busenv: unknown agent 'plannr'; did you mean 'planner'?"),
         ("rate greedy random --out file.json", "file.json is a file; allowed: a folder"),
         ("show file.json:3", "only a .jsonl file has numbered games; allowed: file.json"),

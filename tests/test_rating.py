@@ -197,7 +197,7 @@ def test_a_folder_in_use_or_of_another_run_is_refused(
     (tmp_path / SETTINGS).unlink()
     assert "has games.jsonl but no run.json" in refusal(capsys, *arguments)
     (tmp_path / SETTINGS).write_text("[1")
-    assert "run.json is damaged" in refusal(capsys, *arguments)
+    assert "run.json is not JSON text" in refusal(capsys, *arguments)
 
 
 def test_resuming_with_other_rules_or_another_board_is_refused(
