@@ -22,6 +22,8 @@ COPIES = "files"  # folder of the site for repository files that are not pages
 PAGES = {
     "busenv/RULES.md": "rules.md",
     "busenv/agents/external/EXEC.md": "exec.md",
+    "agents/README.md": "agents_to_copy.md",
+    "train/README.md": "training_scripts.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "README.md": "index.md",
@@ -50,6 +52,7 @@ REFERENCE = {
     "busenv.play": "The play server, the play page in a notebook, and the MCP server.",
     "busenv.cli": "The command line.",
 }
+SCRIPT = re.compile(r"^\[`(\w+/\w+\.py)`\]\([^)]*\)$", re.MULTILINE)  # alone on its line
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
@@ -83,8 +86,15 @@ def _reference(name: str) -> str:
     return "\n".join(lines)
 
 
+def _with_code(link: re.Match[str]) -> str:
+    """A link to a script, followed by its code."""
+    code = (ROOT / link[1]).read_text(encoding="utf-8")
+    return f"{link[0]}\n\n```python\n{code}```"
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Redirect links that leave docs/ to the page or the copy of their file on the site."""
+    """Show linked scripts, and redirect links that leave docs/ to their page or copy."""
+    markdown = SCRIPT.sub(_with_code, markdown)
     pages = PAGES | NOTEBOOKS
     sources = {name: source for source, name in pages.items()}
     here = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")

@@ -16,7 +16,17 @@ import yaml
 from busenv.core import jit
 from tests.support.pages import PROJECT, ROOT
 
-FOLDERS = ("busenv", "train", "experiments", "tests", "docs", "notebooks", ".ci", ".github")
+FOLDERS = (
+    "busenv",
+    "agents",
+    "train",
+    "experiments",
+    "tests",
+    "docs",
+    "notebooks",
+    ".ci",
+    ".github",
+)
 FILES = (
     "pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff CONTRIBUTING.md "
     "constraints.txt mkdocs.yml .gitignore .pre-commit-config.yaml"

@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes run if their library is installed, and store legal actions."""
+"""Scripts of train/, agents/ and docs/recipes run if their library is installed."""
 
 import ast
 import os
@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from busenv.agents import make_agent
+from busenv.agents.match import play_match
 from tests.support.pages import ROOT, blocks
 
 PAGES = sorted((ROOT / "docs/recipes").glob("*.md"))
-SCRIPTS = {
+FILES = sorted([*ROOT.glob("train/*.py"), *ROOT.glob("agents/*.py")])
+SCRIPTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
+SCRIPTS |= {
     f"{path.stem} {number}": code
     for path in PAGES
     for number, code in enumerate(blocks(path, "python"), 1)
@@ -20,15 +24,17 @@ SCRIPTS = {
 
 # Expressions for the masks, (..., num_actions), and actions, (...), that each learner stored.
 STORED = {
-    "stable-baselines3": "model.rollout_buffer.action_masks, model.rollout_buffer.actions[..., 0]",
-    "cleanrl": "masks, actions",
-    "torchrl": "data['action_mask'], data['action']",
-    "tianshou": "buffer.sample(0)[0].obs.mask, buffer.sample(0)[0].act",
-    "agilerl": (
+    "train/sb3_maskable_ppo.py": (
+        "model.rollout_buffer.action_masks, model.rollout_buffer.actions[..., 0]"
+    ),
+    "train/cleanrl_ppo.py": "masks, actions",
+    "train/torchrl_ppo.py": "data['action_mask'], data['action']",
+    "train/tianshou_dqn.py": "buffer.sample(0)[0].obs.mask, buffer.sample(0)[0].act",
+    "train/agilerl_ppo.py": (
         "agent.rollout_buffer.buffer['action_masks'], "
         "agent.rollout_buffer.buffer['actions'].flatten(0, 1)"
     ),
-    "skrl": (
+    "train/skrl_ppo.py": (
         "memory.get_tensor_by_name('observations')[..., :375], memory.get_tensor_by_name('actions')"
     ),
 }
@@ -55,6 +61,7 @@ def run(code: str, folder: Path) -> str:
             pytest.importorskip(name, exc_type=ImportError)
     code = re.sub(r"^total = [\d_]+", "total = 160", code, flags=re.MULTILINE)
     code = code.replace("greedy, 200", "greedy, 20")  # games of an evaluation
+    code = code.replace("default=1_000_000", "default=2000").replace("default=400", "default=16")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MINARI_DATASETS_PATH": str(folder)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(
@@ -64,19 +71,31 @@ def run(code: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", [key for key in SCRIPTS if key.removesuffix(" 1") not in STORED])
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in STORED])
 def test_a_script_runs(name: str, tmp_path: Path) -> None:
     run(SCRIPTS[name], tmp_path)
 
 
 @pytest.mark.parametrize("name", STORED)
 def test_stored_actions_are_legal_by_the_stored_masks(name: str, tmp_path: Path) -> None:
-    output = run(SCRIPTS[f"{name} 1"] + CHECK.format(stored=STORED[name]), tmp_path)
+    output = run(SCRIPTS[name] + CHECK.format(stored=STORED[name]), tmp_path)
     assert re.search(r"\d+% of games won", output), output
     assert output.splitlines()[-1] == "legal: 1.0"
 
 
-def test_every_page_is_linked_from_the_table() -> None:
-    text = (ROOT / "docs/recipes/index.md").read_text(encoding="utf-8")
+def test_agents_to_copy_play_by_their_specs() -> None:
+    specs = ["lookahead.py:Lookahead", "torch_policy.py:make"]
+    agents = [make_agent(f"py:{ROOT}/agents/{spec}") for spec in specs]
+    scores = play_match([*agents, make_agent("random")], 18)
+    assert sum(score.wins for score in scores) == 18
+    assert scores[0].points > scores[1].points  # random weights
+
+
+def test_every_page_and_script_is_linked() -> None:
+    index = (ROOT / "docs/recipes/index.md").read_text(encoding="utf-8")
     for path in PAGES:
-        assert path.stem == "index" or f"({path.name})" in text, path.name
+        assert path.stem == "index" or f"({path.name})" in index, path.name
+    readme = ROOT / "agents/README.md"
+    texts = "".join(path.read_text(encoding="utf-8") for path in (*PAGES, readme))
+    for path in FILES:
+        assert path.name in texts, path

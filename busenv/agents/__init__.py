@@ -22,10 +22,13 @@
 | `llm@unlisted:gpt-5-mini` | the same without a list of the legal actions |
 | `llm@obfuscate=7:gpt-5-mini` | the same in a game renamed by a seed |
 
+`from_policy` makes an agent from a function of observations and masks, such as a network.
+
 An agent selects an action in one game (`act`) or in each of a batch of games (`choose`).
 """
 
 from busenv.agents.base import Agent, AgentError
+from busenv.agents.function_agent import from_policy
 from busenv.agents.specs import SPECS, make_agent
 
-__all__ = ["SPECS", "Agent", "AgentError", "make_agent"]
+__all__ = ["SPECS", "Agent", "AgentError", "from_policy", "make_agent"]
