@@ -23,7 +23,7 @@ from busenv.dataset import ARRAYS, FORMAT
 from busenv.evaluation import dataset_export
 from busenv.evaluation.dataset_export import export_games
 from busenv.train.learning_curve import read_curve
-from experiments.studies import imitation
+from experiments import imitation
 from tests.support.programs import EXAMPLE, command
 
 AGENTS = ("greedy", "random")
@@ -240,7 +240,7 @@ def test_minari_datasets_hold_the_episodes_of_one_agent(
         check_name("bad")
 
 
-def test_imitation_study(
+def test_imitation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(imitation, "SHUFFLED_GAMES", 15)
@@ -267,7 +267,7 @@ def test_imitation_study(
     assert (card["temperature"], card["players"]) == (imitation.TEMPERATURE, [3])
 
 
-def test_a_stopped_imitation_study_has_curve_and_model(
+def test_stopped_imitation_has_curve_and_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def evaluate(*_: object) -> dict[str, Score]:

@@ -28,7 +28,7 @@ from experiments.claims import read_claims
 from tests.support.pages import PROJECT, ROOT, blocks, find_modules, flow, unclaimed_figures
 from tests.support.tables import SUBCOMMANDS, TABLE, TABLES, help_text, with_tables
 
-PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
 
 EXAMPLES = {
@@ -144,10 +144,11 @@ def test_the_ladder_has_all_agents() -> None:
         assert f"\n| {agent} |" in read_claims()["ladder"].shown
 
 
-@pytest.mark.parametrize("path", PAGES[1:], ids=NAMES[1:])
-def test_figures_of_pages_have_a_claim(path: Path) -> None:
+# CONTRIBUTING is about development; the programs of most studies are in earlier commits only.
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"CONTRIBUTING.md", "docs/studies.md"}))
+def test_figures_of_pages_have_a_claim(name: str) -> None:
     texts = [claim.shown for claim in read_claims().values()]
-    assert unclaimed_figures(path.read_text(encoding="utf-8"), texts) == []
+    assert unclaimed_figures((ROOT / name).read_text(encoding="utf-8"), texts) == []
 
 
 @pytest.mark.parametrize("name", bundled_models())

@@ -3,10 +3,12 @@
 Features are points, what the line could deliver at each clock type (the type of building that the
 clock shows), stations, open sites and other lines along it, buses, and the expected result of
 markers on the action board. `weights.json` has four weights for every feature: one in points, to
-compare positions ("value"), and one for each stage of a round, for the logits of winning. They were
-tuned by play (`experiments.studies.tune`: `value` and `win`). Those of the logits are means of fits
-to different line-ups. Those of markers are lowered: with the fitted ones, the search hoards markers
-against players who spend theirs quickly.
+compare positions ("value"), and one for each stage of a round, for the logits of winning. Those of
+"value" were fitted by CMA-ES to games of one planner against three `greedy`, the others by a
+conditional logit to positions of games between different agents; `git show
+5369269:experiments/studies/tune.py` is the program. The logits are means of fits to different
+line-ups. Those of markers are lowered: with the fitted ones, the search hoards markers against
+players who spend theirs quickly.
 """
 
 from __future__ import annotations

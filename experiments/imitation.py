@@ -1,13 +1,15 @@
 """Train a network by imitation of a dataset's winners, and rate it as it learns.
 
-Run `python -m experiments.studies.imitation runs/mine/dataset.npz --out runs/imitation` on a
-dataset of `busenv export`. The policy learns the actions of the seats that win, by cross-entropy,
-in one pass. The folder receives the curve (curve.csv, curve.png) and the model
+    python -m experiments.imitation runs/mine/dataset.npz --out runs/imitation
+
+uses a dataset of `busenv export`. The policy learns the actions of the seats that win, by
+cross-entropy, in one pass. The folder receives the curve (curve.csv, curve.png) and the model
 (model.safetensors, an agent as `net:PATH`).
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +20,7 @@ import torch
 from busenv import GameDataset, load_dataset
 from busenv.agents.match import Score
 from busenv.agents.policy_agent import PolicyAgent
-from busenv.cli.command import add_count, add_seed
 from busenv.common.intervals import format_bounds
-from busenv.common.keyboard_interrupt import run_command
 from busenv.dataset import Transitions
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
@@ -29,7 +29,6 @@ from busenv.train.expert_iteration.learner import mask_logits
 from busenv.train.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.train.run import LOWEST_LEARNING_RATE
 from busenv.train.training_run import evaluate_against
-from experiments.studies import study_parser
 
 KIND, WIDTH = "mlp", 256
 BATCH, LEARNING_RATE = 512, 1e-3
@@ -105,19 +104,19 @@ def train(
 
 
 def main() -> None:
-    parser = study_parser("imitation", __doc__)
+    """Train, and write the curve and the model after each rating."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dataset", type=Path, help="dataset.npz of `busenv export`")
     parser.add_argument("--out", type=Path, required=True, help="folder of curve and model")
-    add_count(parser, "--games", 400, "games of each rating")
-    add_seed(parser, "random seed of weights and batches")
-    add_count(parser, "--threads", 2, "threads of torch")
+    parser.add_argument("--games", type=int, default=400, help="games of each rating")
+    parser.add_argument("--seed", type=int, default=0, help="of weights and batches")
+    parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    try:
-        dataset = load_dataset(arguments.dataset)
-        arguments.out.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
+    dataset = load_dataset(arguments.dataset)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     held_out = max(round(HELD_OUT * len(dataset)), 1)
     training, tested = np.split(np.arange(len(dataset)), [len(dataset) - held_out])
     test = winners(dataset, tested[:SHUFFLED_GAMES])
@@ -146,4 +145,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    main()
