@@ -33,9 +33,9 @@ from busenv.error_text import quote
 from busenv.game.board import Board
 from busenv.game.board_specs import as_board, recorded_board
 from busenv.game.rules import Rules, check_players
+from busenv.game.states import illegal_action
 from busenv.io import write_whole
 from busenv.observation import observe_games
-from busenv.validation import illegal_action
 
 FORMAT = "busenv-dataset-1"
 ARRAYS = {

@@ -35,7 +35,7 @@ from busenv.core.features import VERSION
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.game.actions import action_id
 from busenv.game.board import Board
-from busenv.validation import check_games
+from busenv.game.states import check_games
 
 if TYPE_CHECKING:
     from busenv.game.game import Game
@@ -119,7 +119,6 @@ class ObservationLayout:
         self.scale = np.empty(self.size, np.float32)
         for part in self.parts.values():
             self.part(self.scale, part.name)[...] = 1 / part.high
-        self.scale.flags.writeable = False
 
     def __repr__(self) -> str:
         return f"ObservationLayout(size={self.size})"
@@ -209,7 +208,7 @@ def observe_games(
     games: GAME, (N,). trusted: skip their validation, for games that a `Game`, a `Batch` or kernels
     played. relative_types: count building types from the clock. Returns uint8, (N, size), and bool,
     (N, num_actions), all False for a finished game.
-    Raises ValueError as `busenv.validation.check_games` does.
+    Raises ValueError as `busenv.game.states.check_games` does.
     """
     games = games if trusted else check_games(games, board)
     return observe_states(relative_games(games) if relative_types else games, board.array)

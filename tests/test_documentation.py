@@ -45,7 +45,7 @@ import busenv, gymnasium, sb3_contrib
 batch = busenv.Batch(1, opponents="greedy")
 batch.reset(0)
 batch.step(batch.masks.argmax(axis=1))
-busenv.Game().observe()
+busenv.observe(busenv.Game())
 failed = []
 for name, code in json.load(sys.stdin).items():
     if pid := os.fork():

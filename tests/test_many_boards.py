@@ -10,7 +10,7 @@ from busenv import Batch, BoardError, Game, bus_v0
 from busenv.envs.sb3 import BusVecEnv
 from busenv.game.board import Board
 from busenv.game.board_specs import BoardSet
-from busenv.observation import observe_games
+from busenv.observation import observe, observe_games
 
 SPEC = "generated:small:train:40"
 
@@ -54,7 +54,7 @@ def test_observations_and_masks_are_those_of_each_board(
                 board = batch.boards[batch.final_board_index[i]]
                 games, seat = batch.final_games[i : i + 1], int(batch.acting_seats[i])
                 game = Game.from_state(games, batch.rules, board)
-                np.testing.assert_array_equal(row, game.observe(seat, relative_types))
+                np.testing.assert_array_equal(row, observe(game, seat, relative_types))
     assert ends > 8
     assert len(boards) > 8
 

@@ -25,6 +25,8 @@ from busenv import (
     longest_game,
 )
 from busenv.game.board import BOARDS
+from busenv.observation import observe
+from busenv.render import game_text
 from tests.support.play import paid
 
 pyspiel = pytest.importorskip("pyspiel", reason="needs the extra openspiel")
@@ -144,7 +146,7 @@ def test_observations_are_of_the_seat(tmp_path: Path) -> None:
     observer, layout = make_observation(game), ObservationLayout(load_board("city"))
     for state in walk(game):
         for seat in range(4):
-            raw = state.bus.observe(seat) * layout.scale
+            raw = observe(state.bus, seat) * layout.scale
             observer.set_from(state, seat)
             assert observer.tensor.dtype == np.float32
             assert raw.max() > observer.tensor.max() == 1
@@ -152,7 +154,7 @@ def test_observations_are_of_the_seat(tmp_path: Path) -> None:
             np.testing.assert_array_equal(observer.dict["observation"], observer.tensor)
     np.testing.assert_array_equal(state.observation_tensor(3), observer.tensor)
     assert game.observation_tensor_shape() == [layout.size]
-    assert state.observation_string(0) == observer.string_from(state, 0) == state.bus.text()
+    assert state.observation_string(0) == observer.string_from(state, 0) == game_text(state.bus)
     recall = make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
     assert recall.string_from(state, 0) == state.information_state_string(0) == state.history_str()
     with pytest.raises(ValueError, match="observer has no parameters"):
@@ -177,7 +179,7 @@ def test_wrong_parameters_are_named(parameters: dict[str, Any], message: str) ->
 
 def test_strings_determine_positions_and_an_illegal_action_changes_none() -> None:
     for state in walk(load(players=3)):
-        assert str(state) == state.observation_string(0) == state.bus.text()  # test_render.py
+        assert str(state) == state.observation_string(0) == game_text(state.bus)  # test_render.py
     state = load().new_initial_state()
     with pytest.raises(IllegalActionError, match=r"action 7 \(pass\) is illegal"):
         state.apply_action(7)

@@ -20,6 +20,7 @@ from busenv import (
     encode,
 )
 from busenv.game.board import make_board
+from busenv.observation import observe
 from tests.support.positions import CASES, at_phase, begun, same, step
 from tests.support.worlds import random_board, random_rules
 
@@ -32,7 +33,7 @@ def check_state(game: Game) -> Game:
     assert state.tobytes() == other.tobytes()
     assert twin.position_hash() == game.position_hash()
     for seat in (None, *range(game.num_players)):
-        assert np.array_equal(twin.observe(seat), game.observe(seat))
+        assert np.array_equal(observe(twin, seat), observe(game, seat))
     assert same(twin, game)
     return twin
 

@@ -29,7 +29,13 @@ from busenv.envs.gymnasium import BusEnv
 from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
-from busenv.observation import absolute_action, observe_games, relative_action, relative_games
+from busenv.observation import (
+    absolute_action,
+    observe,
+    observe_games,
+    relative_action,
+    relative_games,
+)
 from tests.support.play import paid, picks, played
 from tests.support.positions import relabelled
 
@@ -67,11 +73,11 @@ def test_twins_have_the_same_observation_and_mask(steps: int) -> None:
         relative = [relative_games(one.arrays()[0]).tobytes() for one in (game, twin)]
         assert relative == [relabelled(game.arrays()[0], -game.position().clock % 3).tobytes()] * 2
         for seat in range(game.num_players):
-            row = game.observe(seat, relative_types=True)
-            assert (row == twin.observe(seat, relative_types=True)).all()
-            assert (game.observe(seat) != twin.observe(seat)).any()
+            row = observe(game, seat, relative_types=True)
+            assert (row == observe(twin, seat, relative_types=True)).all()
+            assert (observe(game, seat) != observe(twin, seat)).any()
         rows, masks = observe_games(game.arrays()[0], CITY, relative_types=True)
-        assert (rows[0] == game.observe(relative_types=True)).all() or game.is_over
+        assert (rows[0] == observe(game, relative_types=True)).all() or game.is_over
         assert (masks[0] == game.action_mask()).all()
 
 
@@ -156,8 +162,10 @@ def relative_actions(games: np.ndarray, actions: np.ndarray) -> np.ndarray:
 def final_rows(batch: Batch) -> list[np.ndarray]:
     """The relative observations of the games that the last step ended, by their last seats."""
     return [
-        Game.from_state(batch.final_games[i : i + 1], batch.rules, CITY).observe(
-            int(batch.acting_seats[i]), relative_types=True
+        observe(
+            Game.from_state(batch.final_games[i : i + 1], batch.rules, CITY),
+            int(batch.acting_seats[i]),
+            relative_types=True,
         )
         for i in np.flatnonzero(batch.terminations)
     ]
@@ -241,7 +249,7 @@ def test_environments_of_one_game_play_the_game_of_an_absolute_one() -> None:
         assert relative.game is not None
         assert absolute.game is not None
         assert relative.game.history == absolute.game.history
-        assert (row == absolute.game.observe(absolute.seat, relative_types=True)).all()
+        assert (row == observe(absolute.game, absolute.seat, relative_types=True)).all()
         ours, theirs = choose(absolute.game)
         (row, *results, info), (_, *expected, plain) = relative.step(ours), absolute.step(theirs)
         assert results == expected
@@ -257,10 +265,10 @@ def test_environments_of_one_game_play_the_game_of_an_absolute_one() -> None:
     while not game.is_over:
         assert parallel.game.history == turns.game.history == game.history
         for seat, agent in enumerate(turns.agents):
-            expected_row = game.observe(seat, relative_types=True)
+            expected_row = observe(game, seat, relative_types=True)
             assert (turns.observe(agent)["observation"] == expected_row).all()
             assert (views[agent]["observation"] == expected_row).all()
-        assert (turns.state() == game.observe(0, relative_types=True)).all()
+        assert (turns.state() == observe(game, 0, relative_types=True)).all()
         mover = turns.agent_selection
         assert (turns.observe(mover)["action_mask"] == game.action_mask()).all()
         action, theirs = choose(game)
@@ -305,7 +313,7 @@ def test_rllib_observes_and_acts_in_relative_types() -> None:
     game = env._env.game.clone()
     while not game.is_over:
         (view,) = views.values()
-        assert (view["observations"] == game.observe(relative_types=True)).all()
+        assert (view["observations"] == observe(game, relative_types=True)).all()
         rng += 1
         action = game.legal_actions()[7 * rng % len(game.legal_actions())]
         views, *_ = env.step({env._env.agent_selection: relative_action(game, action)})
@@ -324,7 +332,7 @@ def test_openspiel_observes_and_acts_in_relative_types() -> None:
     while not game.is_over:
         seat, legal = game.current_player, game.legal_actions()
         assert state.legal_actions() == legal
-        expected = np.minimum(game.observe(relative_types=True) * scale, 1)
+        expected = np.minimum(observe(game, relative_types=True) * scale, 1)
         assert (np.array(state.observation_tensor(seat), np.float32) == expected).all()
         action = legal[7 * len(game.history) % len(legal)]
         relative = relative_action(game, action)

@@ -16,6 +16,7 @@ from pettingzoo.test import render_test
 
 from busenv import Game, Phase, Position, bus_v0, load_board
 from busenv.game.board import BOARDS, make_board
+from busenv.render import game_svg, game_text
 from busenv.render.layout import HEIGHT, NODE, WIDTH, scaled_layout
 from busenv.render.map_drawing import ROAD
 from busenv.render.panels import PANEL_WIDTH, space_centre
@@ -70,7 +71,7 @@ def test_the_drawing_shows_the_position(players: int) -> None:
     for ply in range(0, len(game.history) + 1, 7):
         now = at_ply(game, ply)
         check_map(now)
-        check_text(now.svg())
+        check_text(game_svg(now))
     position, parts = game.position(), drawn_parts(game)
     assert [name for name in parts if name.startswith("player-")] == [
         f"player-{seat}" for seat in range(players)
@@ -111,7 +112,7 @@ def test_any_board_and_rules_are_drawn() -> None:
         while not game.is_over:
             game.step(rng.choice(game.legal_actions()))
         check_map(game)
-        check_text(game.svg())
+        check_text(game_svg(game))
         last = game.rules.spaces - 1
         x, _ = space_centre(game.rules, 2, last)
         assert x < PANELS_X + PANEL_WIDTH - 13
@@ -151,7 +152,7 @@ def test_intersections_at_one_point_are_moved_apart() -> None:
             entry["x"] = entry["y"] = 0
         board = make_board(data)
         assert least_gap(scaled_layout(board).intersections) > NODE / 2
-        assert Game(3, board=board).svg()
+        assert game_svg(Game(3, board=board))
 
 
 def comparable(position: Position) -> Position:
@@ -180,25 +181,25 @@ def test_the_headline_has_turn_and_last_action() -> None:
     game = Game(3, seed=1)
     parts = drawn_parts(game)
     assert parts["lit-city"] == parts["lit-panels"] == ""
-    assert "No moves yet" in game.svg()
+    assert "No moves yet" in game_svg(game)
     mover = game.current_player
     game.step(game.legal_actions()[0])
-    drawing = game.svg()
+    drawing = game_svg(game)
     assert f"Last: seat {mover}, erect house" in drawing
     assert f"seat {game.current_player} to move, 1 building to go" in drawing
     assert "glow" in drawn_parts(game, (mover, game.history[-1]))["lit-city"]
     over = played(3, seed=2)
-    assert f"seat {over.ranking().index(0)} wins with " in over.svg()
+    assert f"seat {over.ranking().index(0)} wins with " in game_svg(over)
     assert "The last time stone is taken. Last: seat" in describe_last(
         over.board, dataclasses.replace(over.position(), ending="time_stones"), (0, 302)
     )
     position = over.position()
     unknown = draw_svg(over.board, position, over.rules)  # without the last action
-    assert unknown != over.svg()
+    assert unknown != game_svg(over)
     assert "No moves yet" not in unknown
     text = draw_text(over.board, position, over.rules)
     assert headline(position).lower() in text.lower()
-    assert text == over.text()
+    assert text == game_text(over)
 
 
 def test_the_marker_being_resolved_has_a_ring_and_the_headline_its_power() -> None:
@@ -237,12 +238,12 @@ def test_every_kind_of_last_action_is_highlighted() -> None:
 
 def test_pixels_have_one_size_and_change_with_the_game() -> None:
     game = played(3, seed=1)
-    end, start = draw_pixels(game.svg()), draw_pixels(at_ply(game, 0).svg())
+    end, start = draw_pixels(game_svg(game)), draw_pixels(game_svg(at_ply(game, 0)))
     assert end.shape == start.shape == (800, 1200, 3)
     assert end.dtype == np.uint8
     assert (end != start).any()
-    assert (end == draw_pixels(game.svg())).all()
-    png = svg_to_png(game.svg())
+    assert (end == draw_pixels(game_svg(game))).all()
+    png = svg_to_png(game_svg(game))
     assert png.startswith(b"\x89PNG")
     assert png[16:24] == WIDTH.to_bytes(4, "big") + HEIGHT.to_bytes(4, "big")
 
@@ -250,7 +251,7 @@ def test_pixels_have_one_size_and_change_with_the_game() -> None:
 def test_the_window_shows_the_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    window, pixels = DisplayWindow(), draw_pixels(Game(3, seed=1).svg())
+    window, pixels = DisplayWindow(), draw_pixels(game_svg(Game(3, seed=1)))
     window.show(pixels)
     shown = pygame.surfarray.array3d(pygame.display.get_surface())
     assert (shown.transpose(1, 0, 2) == pixels).all()

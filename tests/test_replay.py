@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page
 from busenv import Game, cli
 from busenv.evaluation.replay_files import draw_record, write_replay
 from busenv.game.board import make_board
+from busenv.render import game_svg
 from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
 from busenv.render.pieces import SEAT_COLOURS
 from busenv.render.replay import Estimate, replay_page
@@ -330,7 +331,7 @@ def test_games_on_a_custom_board_are_drawn(tmp_path: Path) -> None:
     draw_record(tmp_path / "game.json", None, tmp_path / "game.svg", file)
     with pytest.raises(ValueError, match=r"cannot draw .*game\.jpg'; allowed: FILE\.svg"):
         draw_record(tmp_path / "game.json", None, tmp_path / "game.jpg", file)
-    assert (tmp_path / "game.svg").read_text(encoding="utf-8") == game.svg()
+    assert (tmp_path / "game.svg").read_text(encoding="utf-8") == game_svg(game)
     write_replay(tmp_path / "game.json", tmp_path / "game.html", board=str(file))
     assert (tmp_path / "game.html").read_text(encoding="utf-8") == page_of(game)
     with pytest.raises(ValueError, match="give that board"):

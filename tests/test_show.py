@@ -10,6 +10,7 @@ from busenv import Game, cli
 from busenv.cli.replay_commands import list_games
 from busenv.common.runs import RunError
 from busenv.evaluation.narration import load_recorded_game
+from busenv.render import game_svg
 from busenv.render.phrases import count
 from tests.support.commands import refusal
 from tests.support.golden import FOLDER, GAMES
@@ -139,7 +140,7 @@ def test_show_draws_positions_as_svg_or_png(tmp_path: Path, capsys: pytest.Captu
     svg, png = str(tmp_path / "a.svg"), str(tmp_path / "a.png")
     for ply, words in ((20, ["--ply", "20"]), (len(game.history), [])):
         cli.main(["show", str(record), *words, "--draw", svg])
-        assert Path(svg).read_text(encoding="utf-8") == at_ply(game, ply).svg()
+        assert Path(svg).read_text(encoding="utf-8") == game_svg(at_ply(game, ply))
     cli.main(["show", str(record), "--draw", png])
     assert Path(png).read_bytes().startswith(b"\x89PNG")
     for words, message in (

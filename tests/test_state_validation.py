@@ -10,7 +10,7 @@ from numba import typeof
 
 from busenv import EDITIONS, Batch, Board, Game, load_board
 from busenv.core.state import ALWAYS, GAME, OVER
-from busenv.validation import check_games
+from busenv.game.states import check_games
 from tests.support.play import picks
 
 CITY = load_board("city")
@@ -21,7 +21,7 @@ import sys
 import numpy as np
 from busenv import load_board
 from busenv.agents import make_agent
-from busenv.validation import check_games
+from busenv.game.states import check_games
 from busenv.core import kernels
 from busenv.core.state import OVER
 from busenv.observation import observe_games
@@ -166,8 +166,7 @@ def test_an_end_remembers_other_seats_on_its_street() -> None:
         ("ending", 1), ("clock", 3), ("supply", 12), ("space", 9), ("zone", 200), ("action", 0),
         ("space_limit", 0), ("space_limit", 9), ("taken", 8), ("open", 0), ("open", 255),
         ("spaces", 4), ("spaces", 200), ("free_sites", 2**63), ("type_sites", 2**63),
-        ("line", 2**62), ("reach", 2**63), ("reach", 0), ("head", 255), ("tail", 64),
-        ("head_street", 128), ("tail_street", 255),
+        ("line", 2**62), ("reach", 2**63), ("reach", 0),
         ("head_shared", 32), ("tail_shared", 128), ("choosing", 0), ("choosing", 255),
         ("markers", 0), ("clock_stones", 0),
     ],

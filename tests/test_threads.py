@@ -20,6 +20,7 @@ from busenv.core import kernels
 from busenv.core import thread_kernels as core
 from busenv.core.batch_kernels import ALL
 from busenv.envs.vector import BusVectorEnv
+from busenv.observation import observe
 from tests.support.play import picks
 
 
@@ -246,7 +247,7 @@ def test_threads_that_share_a_game_do_not_break_it_100_games() -> None:
         while legal := game.legal_actions():
             with contextlib.suppress(IllegalActionError):
                 game.step(int(rng.choice(legal)))
-            game.observe()
+            observe(game)
 
     for seed in range(100):
         game = Game(4, seed=seed)

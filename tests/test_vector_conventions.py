@@ -14,6 +14,7 @@ from busenv.batch.batch import Batch
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
+from busenv.observation import observe
 from tests.support.play import picks
 from tests.support.scribbling import scribble
 
@@ -23,7 +24,7 @@ class ObservationAgent:
 
     def act(self, game: busenv.Game) -> int:
         legal = game.legal_actions()
-        return legal[int(game.observe().sum()) % len(legal)]
+        return legal[int(observe(game).sum()) % len(legal)]
 
 
 class FirstPlayers(gymnasium.Wrapper):

@@ -13,7 +13,8 @@ import numpy as np
 from busenv import Board, Game
 from busenv.core.state import OVER
 from busenv.errors import AgentError
-from busenv.validation import check_games, check_seed
+from busenv.game.states import check_games
+from busenv.validation import check_seed
 
 __all__ = ["Agent", "AgentError", "CompiledAgent", "LockedAgent"]
 
@@ -59,7 +60,7 @@ class Agent(ABC):
         Raises ValueError when a game is over, when games have another shape, dtype or board, or
         when the agent does not support them. Implementations read observations and masks from
         `busenv.observation.observe_games`; those that call kernels pass games through
-        `busenv.validation.check_games`, since kernels do not validate.
+        `busenv.game.states.check_games`, since kernels do not validate.
         """
 
     def choose_trusted(self, games: np.ndarray, board: Board) -> np.ndarray:

@@ -19,7 +19,8 @@ from busenv.core import kernels
 from busenv.core.state import GAME, OVER
 from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules, check_players
-from busenv.validation import check_whole, illegal_action
+from busenv.game.states import illegal_action
+from busenv.validation import check_whole
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,10 @@ from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board_specs import Boards, BoardSet, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
+from busenv.game.states import illegal_action
 from busenv.observation import relative_games
 from busenv.rewards import Reward, call_reward, reward_kind
-from busenv.validation import (
-    Illegal,
-    check_illegal,
-    check_seed,
-    check_whole,
-    illegal_action,
-    with_mask_hint,
-)
+from busenv.validation import Illegal, check_illegal, check_seed, check_whole, with_mask_hint
 
 ILLEGAL = {
     "raise": batch_kernels.RAISE,

@@ -20,7 +20,7 @@ from busenv.game.board import Board
 from busenv.game.board_specs import BoardSet
 from busenv.game.game import Game
 from busenv.game.rules import Rules
-from busenv.validation import illegal_action
+from busenv.game.states import illegal_action
 
 COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 

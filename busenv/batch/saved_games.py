@@ -9,7 +9,7 @@ import numpy as np
 from busenv.core import batch_kernels
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.board_specs import BoardSet
-from busenv.validation import check_games
+from busenv.game.states import check_games
 
 # The arrays of `busenv.core.batch_kernels.Arrays` that the next step depends on, except those that
 # an observation of the games writes.

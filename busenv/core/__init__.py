@@ -17,7 +17,7 @@ The rules and the functions of `busenv.core.rules` that implement them:
     R13  legal.num_arriving, resolve.arrive  passengers arrive
     R14  legal.open_sites, resolve.build    buildings
     R15  clock.stop_time, clock.set_time    the clock
-    R16  clock.set_time                     waiting passengers, free buildings
+    R16  clock.find_waiting                 waiting passengers, free buildings
     R17  drive.pick_up, drive.set_down      Vrrooomm!
     R18  step.end_round                     the next starting player
     R19  step.end_round                     the end of the game

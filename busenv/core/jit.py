@@ -1,14 +1,11 @@
-"""Compilation of kernels, with machine code cached on disk by the content of the sources.
+"""Compilation of kernels, with machine code cached on disk.
 
 numba keys a cached function on the file that holds it, so that an edit in a module that it calls
-is not detected. Here the cache folder is named after the content of the whole core: any edit leads
-to an empty folder. File names of kernels outside of the core also contain a hash of their module
-and of every module of the package that it imports, directly or through others.
+is not detected. Here the key covers the function's module and every module of busenv that it
+imports, directly or through others.
 
-Loading a cached file runs it. numba does not verify its cache files: a damaged file makes every
-call raise or crash, and a full disk makes the first call raise. Here each file begins with a
-checksum, a damaged file is compiled again, and folders and files that another user can write are
-not used.
+Loading a cached file runs it, and numba does not verify its files. Here each file begins with a
+checksum, and one that is damaged or that another user can write is compiled again.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ import hashlib
 import os
 import pickle
 import re
-import shutil
 import stat
 import sys
 import tempfile
@@ -33,44 +29,50 @@ from numba.core import caching, compiler, config
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
+if config.DISABLE_JIT:
+    raise ImportError("busenv needs its compiled kernels: unset NUMBA_DISABLE_JIT")
+
 CORE = Path(__file__).resolve().parent
 DIGEST = 32  # bytes of a checksum
 IMPORT = re.compile(r"^from (busenv[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 @cache
-def source_fingerprint(folder: Path) -> str:
-    """SHA-256 (first 16 hex digits) of all Python files of a folder and their names."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        name = path.relative_to(folder).as_posix().encode()
-        digest.update(name + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-@cache
 def _imports_of(source: Path) -> frozenset[Path]:
-    """The modules outside of the core that a module imports with `from busenv.X import Y`."""
+    """The modules of busenv that a module imports with `from busenv.X import Y`."""
     modules = set()
     for package, names in IMPORT.findall(source.read_text(encoding="utf-8")):
         path = CORE.parents[1].joinpath(*package.split("."))
         modules |= {path / f"{name}.py" for name in re.findall(r"\w+", names)}
         modules.add(path.with_suffix(".py"))
-    return frozenset(path for path in modules if path.is_file() and CORE not in path.parents)
+    return frozenset(filter(Path.is_file, modules))
 
 
 @cache
-def _fingerprint_with_imports(source: Path) -> str:
-    """SHA-256 (first 16 hex digits) of a module and of all that it imports outside of the core."""
+def sources_digest(source: Path) -> bytes:
+    """Digest of a module and of all modules of busenv that it imports."""
     modules, queue = {source}, [source]
     while queue:
         new = _imports_of(queue.pop()) - modules
         modules |= new
         queue += new
-    digest = hashlib.sha256()
-    for path in sorted(modules):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+    return _digest(b"".join(_digest(path.read_bytes()) for path in sorted(modules)))
+
+
+def cache_folders() -> list[Path]:
+    """Folders of machine code: in NUMBA_CACHE_DIR, in the package, and in the user's cache.
+
+    Code is read from any of them, so that a filled cache of a read-only installation is used, and
+    written to the first that can be written.
+    """
+    install = "busenv_" + _digest(str(CORE).encode()).hex()[:16]
+    user = Path(AppDirs(appname="busenv", appauthor=False).user_cache_dir) / install
+    configured = [Path(config.CACHE_DIR) / install] if config.CACHE_DIR else []
+    return [*configured, CORE / "__pycache__" / "kernels", user]
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST).digest()
 
 
 def _is_private(status: os.stat_result) -> bool:
@@ -81,109 +83,68 @@ def _is_private(status: os.stat_result) -> bool:
     return status.st_uid in (os.geteuid(), 0) and not others_write
 
 
-@cache
-def _cache_folder() -> Path | None:
-    """The first private, writable folder: in NUMBA_CACHE_DIR, the package, or the user's cache.
-
-    Creates it, and removes those of other versions of the core. None if all candidates fail.
-    """
-    install = "busenv_" + hashlib.sha256(str(CORE).encode()).hexdigest()[:16]
-    user = Path(AppDirs(appname="busenv", appauthor=False).user_cache_dir) / install
-    configured = [Path(config.CACHE_DIR) / install] if config.CACHE_DIR else []
-    for parent in (*configured, CORE / "__pycache__", user):
-        folder = parent / f"core-{source_fingerprint(CORE)}"
-        try:
-            new = not folder.exists()
-            parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir(mode=0o755, exist_ok=True)
-            status = folder.lstat()
-            (folder / "writable").touch(mode=0o644)
-        except OSError:
-            continue
-        if not (stat.S_ISDIR(status.st_mode) and _is_private(status)):
-            continue
-        if new:
-            for old in parent.glob("core-*"):
-                if old != folder:
-                    shutil.rmtree(old, ignore_errors=True)
-        return folder
-    return None
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=DIGEST).digest()
-
-
 class KernelCache(caching.FunctionCache):
     """numba's cache of a function, with one checksummed file for each compiled signature.
 
-    A missing, damaged or non-private file is a cache miss. If a file cannot be written, the cache
-    is disabled.
+    A missing, damaged or non-private file is a cache miss. If no folder can be written, the code is
+    not cached.
     """
 
     announced = False
 
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
-        code = function.__code__
-        source = Path(code.co_filename).resolve()
-        in_core = CORE in source.parents
-        package = source.parent.name if in_core else _fingerprint_with_imports(source)
-        name = function.__qualname__.replace("<", "").replace(">", "")
-        python = "".join(map(str, sys.version_info[:2]))
-        self._base = f"{source.stem}.{name}-{package}-{code.co_firstlineno}.py{python}"
-        self._py_func, self._name, self._folder = function, repr(function), folder
-        self._cache_path = str(folder)
+    def __init__(self, function: Callable[..., Any], folders: list[Path]) -> None:
+        source = Path(function.__code__.co_filename).resolve()
+        name = f"{source.parent.name}.{source.stem}.{function.__qualname__}"
+        self._function = name, sources_digest(source)
+        self._py_func, self._name, self._folders = function, repr(function), folders
+        self._cache_path = str(folders[0])
         self.enable()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the machine code of a signature; None for a cache miss."""
         target_context.refresh()
-        compiled = None
-        with contextlib.suppress(Exception):  # whatever a damaged file raises
-            data = self._read(self._index_key(sig, target_context.codegen()))
-            if data is not None:
-                compiled = compiler.CompileResult._rebuild(target_context, *data)
-        if compiled is None:
-            announce()
-        return compiled
+        key = self._index_key(sig, target_context.codegen())
+        for folder in self._folders:
+            with contextlib.suppress(Exception):  # whatever a missing or damaged file raises
+                data = self._read(folder / self._file_name(key), key)
+                return compiler.CompileResult._rebuild(target_context, *data)
+        if not KernelCache.announced and sys.stderr.isatty():
+            print("busenv: compiling the rules for this machine (up to a minute, once)",
+                  file=sys.stderr, flush=True)  # fmt: skip
+        KernelCache.announced = True
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save the machine code of a signature; a full or vanished disk disables the cache."""
-        if not self._enabled or data.library.has_dynamic_globals:
+        """Save the machine code of a signature in the first folder that can be written."""
+        if data.library.has_dynamic_globals:
             return
-        with contextlib.suppress(OSError):
-            self._write(self._index_key(sig, data.codegen), data._reduce())
-            return
-        self.disable()
+        key = self._index_key(sig, data.codegen)
+        content = dumps(((*self._function, key), data._reduce()))
+        for folder in self._folders:
+            with contextlib.suppress(OSError):
+                folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(dir=folder) as draft:
+                    path = Path(draft, "code")
+                    path.touch(mode=0o644)
+                    path.write_bytes(_digest(content) + content)
+                    path.replace(folder / self._file_name(key))
+                return
 
-    def _path(self, key: Any) -> Path:
-        return self._folder / f"{self._base}.{_digest(repr((NUMBA, key)).encode()).hex()[:16]}.nbc"
+    def _file_name(self, key: Any) -> str:
+        """The name of a signature's file, which the code of an edited source replaces."""
+        signature, target, (_, closure) = key
+        variant = repr((NUMBA, sys.version_info[:2], signature, target, closure)).encode()
+        return f"{re.sub('[<>]', '', self._function[0])}.{_digest(variant).hex()[:16]}.nbc"
 
-    def _read(self, key: Any) -> Any:
-        with self._path(key).open("rb") as file:
+    def _read(self, path: Path, key: Any) -> Any:
+        with path.open("rb") as file:
             content = file.read() if _is_private(os.fstat(file.fileno())) else b""
-        pickled = content[DIGEST:]
-        if content[:DIGEST] != _digest(pickled):
-            return None
-        owner, data = pickle.loads(pickled)
-        return data if owner == (self._base, NUMBA, key) else None
-
-    def _write(self, key: Any, data: Any) -> None:
-        """Write a file atomically, readable by this user only."""
-        pickled = dumps(((self._base, NUMBA, key), data))
-        with tempfile.TemporaryDirectory(dir=self._folder) as draft:
-            path = Path(draft, "code")
-            path.touch(mode=0o600)
-            path.write_bytes(_digest(pickled) + pickled)
-            path.replace(self._path(key))
-
-
-def announce() -> None:
-    """Print once that code is being compiled, if standard error is a terminal."""
-    if not KernelCache.announced and sys.stderr.isatty():
-        print("busenv: compiling the rules for this machine (up to a minute, once)",
-              file=sys.stderr, flush=True)  # fmt: skip
-    KernelCache.announced = True
+        if content[:DIGEST] != _digest(content[DIGEST:]):
+            raise ValueError(f"{path} is damaged, or another user can write it")
+        owner, data = pickle.loads(content[DIGEST:])
+        if owner != (*self._function, key):
+            raise ValueError(f"{path} holds the code of other sources")
+        return data
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -211,9 +172,6 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    dispatcher, folder = njit(**options)(function), _cache_folder()
-    if folder is None:
-        announce()
-    else:
-        dispatcher._cache = KernelCache(function, folder)
+    dispatcher = njit(**options)(function)
+    dispatcher._cache = KernelCache(function, cache_folders())
     return dispatcher

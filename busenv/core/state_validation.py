@@ -1,19 +1,21 @@
-"""Validation of GAME records from files and other programs, before kernels use them.
+"""Validation of GAME records from files, positions and other programs, before kernels use them.
 
-Kernels index arrays by the fields of a record. The checks cover every field that is an index, and
-every field that a legal action or the end of a game depends on: with a record that passes, kernels
-stay within their arrays and finish. The state need not be reachable by play: `Game.from_position`
-also checks points, supplies and buildings.
+Kernels index arrays by the fields of a record and trust them. A valid record has derived fields
+that follow from the others, and a decision with a legal action: kernels stay within their arrays
+and finish. The state need not be reachable by play: the setup may be incomplete, markers may have
+been placed out of turn, and the sharing of streets is not traced.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import EACH, TOPS, ZERO, bit, has, load_word, spread
-from busenv.core.jit import kernel
-from busenv.core.rules.legal import open_sites, pick_ups, set_downs
-from busenv.core.rules.lines import growth
+from busenv.core.bits import ONE, ZERO, bit, has, load_word, lowest
+from busenv.core.jit import gil_kernel, kernel
+from busenv.core.rules.clock import find_waiting
+from busenv.core.rules.legal import pick_ups, set_downs
+from busenv.core.rules.lines import offer_growth
+from busenv.core.rules.resolve import power_of
 from busenv.core.rules.select import next_seat
 from busenv.core.state import (
     ACT_BUILDINGS,
@@ -26,10 +28,16 @@ from busenv.core.state import (
     ALWAYS,
     BUILDINGS,
     CLOCK,
+    END_MARKERS,
+    END_SITES,
+    END_TIME,
     FIELD,
+    FIELDS,
+    GAME,
     LINE_EXPANSION,
     MAX_SPACES,
     NO_ACTION,
+    NOWHERE,
     NUM_SPLITS,
     OVER,
     PASSENGERS,
@@ -43,14 +51,11 @@ from busenv.core.state import (
 )
 
 VALID = -1  # kernels return this or the index of an invalid field (FIELD)
-# Words of one byte for each action, as in the record; the eighth byte belongs to no action.
-SPACES_FROM, TAKEN_FROM = offset("spaces"), offset("taken")
-ALL_SEVEN = np.uint64(0x00FFFFFFFFFFFFFF)
-SINGLE = np.uint64(sum(1 << 8 * action for action in (ACT_BUSES, ACT_CLOCK, ACT_START)))
-MANY = EACH & ALL_SEVEN & ~SINGLE  # actions with several spaces
+OFFSETS = np.array([offset(field) for field in FIELDS])
+WORDS = GAME.itemsize // 8
 
 # The action that is resolved in each phase (R6).
-RESOLVED = np.full(OVER + 1, NO_ACTION, np.int64)
+RESOLVED = np.full(OVER + 1, NO_ACTION, np.uint8)
 RESOLVED[[LINE_EXPANSION, PASSENGERS, BUILDINGS, CLOCK, PICK_UP, SET_DOWN]] = (
     ACT_LINES, ACT_PASSENGERS, ACT_BUILDINGS, ACT_CLOCK, ACT_VROOM, ACT_VROOM,
 )  # fmt: skip
@@ -63,8 +68,14 @@ def _beyond(word, count):
 
 
 @kernel
-def _check_numbers(g, b):
-    """Ranges of single fields, on which the other checks depend."""
+def _num_spaces(g, action):
+    single = action == ACT_BUSES or action == ACT_CLOCK or action == ACT_START
+    return np.uint8(1) if single else g.space_limit
+
+
+@kernel
+def _check_ranges(g, b):
+    """Fields that index arrays, on which everything else depends."""
     if g.players < 3 or g.players > 5:
         return FIELD.players
     if g.seat >= g.players:
@@ -75,77 +86,112 @@ def _check_numbers(g, b):
         return FIELD.start
     if g.phase > OVER:
         return FIELD.phase
-    if g.ending > 3 or (g.ending == 0) != (g.phase != OVER):
-        return FIELD.ending
     if g.clock > 2:
         return FIELD.clock
     if g.supply >= NUM_SPLITS:
         return FIELD.supply
-    if g.space > MAX_SPACES:
-        return FIELD.space
-    if g.zone > b.zones:
-        return FIELD.zone
-    if g.clock_stones == 0 and g.phase != OVER:
-        return FIELD.clock_stones
-    return FIELD.action if g.action != RESOLVED[g.phase] else VALID
-
-
-@kernel
-def _check_board(g):
-    """The action board: markers of existing seats, and `open` for actions with a free space.
-
-    Compares eight bytes at once: a byte is too great if its highest bit is set, or if subtracting
-    it from the limit plus 128 clears that bit.
-    """
     if g.space_limit < 1 or g.space_limit > MAX_SPACES:
         return FIELD.space_limit
-    limits = MANY * np.uint64(g.space_limit) | SINGLE
-    taken = load_word(g, TAKEN_FROM) & ALL_SEVEN
-    if taken & TOPS != ZERO or ((limits | TOPS) - taken) & TOPS != TOPS:
-        return FIELD.taken
-    left = ((limits ^ taken) + ~TOPS) & TOPS  # the highest bit of each byte in which the two differ
-    if left >> np.uint64(7) != spread(np.uint64(g.open)):
-        return FIELD.open
-    high, seats = ZERO, np.uint64(g.players - 1) * EACH | TOPS
     for action in range(7):
-        owners = load_word(g, SPACES_FROM + MAX_SPACES * action)
-        high |= owners | ~(seats - (owners & ~TOPS))
-    return FIELD.spaces if high & TOPS != ZERO else VALID
-
-
-@kernel
-def _check_city(g, b):
-    """Sites are on the board, and the zone is the lowest with a free one (R14)."""
-    if _beyond(g.free_sites, b.sites):
-        return FIELD.free_sites
+        if g.taken[action] > _num_spaces(g, action):
+            return FIELD.taken
+        for space in range(MAX_SPACES):
+            if g.spaces[action, space] >= (g.players if space < g.taken[action] else 1):
+                return FIELD.spaces
+    built = ZERO
     for kind in range(3):
-        if _beyond(g.type_sites[kind], b.sites):
+        if _beyond(g.type_sites[kind], b.sites) or built & g.type_sites[kind] != ZERO:
             return FIELD.type_sites
-    for zone in range(g.zone):
-        if g.free_sites & b.zone_sites[zone] != ZERO:
-            return FIELD.zone
-    if g.free_sites != ZERO and (g.zone == b.zones or open_sites(g, b) == ZERO):
-        return FIELD.zone
+        built |= g.type_sites[kind]
+    for seat in range(g.players):
+        low, high = g.line[seat, 0], g.line[seat, 1]
+        if _beyond(low, min(b.streets, 64)) or _beyond(high, max(b.streets, 64) - 64):
+            return FIELD.line
     return VALID
 
 
 @kernel
-def _check_ends(g, b, seat):
-    """The ends of a line and their arrival streets are on the board."""
-    if g.head[seat] >= b.intersections:
-        return FIELD.head
-    if g.tail[seat] >= b.intersections:
-        return FIELD.tail
-    if g.head_street[seat] >= b.streets:
-        return FIELD.head_street
-    return FIELD.tail_street if g.tail_street[seat] >= b.streets else VALID
+def _ends_of(b, low, high):
+    """The intersections at the ends of streets (two words of a set), and those at an odd number."""
+    ends = odd = ZERO
+    for part in range(2):
+        rest = low if part == 0 else high
+        while rest != ZERO:
+            street = np.uint64(64 * part) + lowest(rest)
+            first, second = bit(b.street_ends[street, 0]), bit(b.street_ends[street, 1])
+            ends |= first | second
+            odd ^= first ^ second
+            rest &= rest - ONE
+    return ends, odd
+
+
+@kernel
+def derive(g, b):
+    """Write the fields of a state that follow from its other fields and the board."""
+    g.max_buses = g.delivered = 0
+    g.marked[:] = ZERO
+    for seat in range(g.players):
+        g.max_buses = max(g.max_buses, g.buses[seat])
+        g.delivered += g.deliveries[seat]
+        g.marked[0] |= g.line[seat, 0]
+        g.marked[1] |= g.line[seat, 1]
+        g.reach[seat], _ = _ends_of(b, g.line[seat, 0], g.line[seat, 1])
+    g.placed[:] = g.open = 0
+    for action in range(7):
+        g.open |= np.uint8(g.taken[action] < _num_spaces(g, action)) << action
+        for space in range(g.taken[action]):
+            g.placed[g.spaces[action, space]] += 1
+    g.occupied = ZERO
+    for intersection in range(b.intersections):
+        if g.passengers[intersection] > 0:
+            g.occupied |= bit(intersection)
+    g.free_sites = ~ZERO >> np.uint64(64 - b.sites)
+    for kind in range(3):
+        g.free_sites &= ~g.type_sites[kind]
+        g.built[kind] = ZERO
+        rest = g.type_sites[kind]
+        while rest != ZERO:
+            g.built[kind] |= bit(b.site_intersection[lowest(rest)])
+            rest &= rest - ONE
+    g.zone = 0
+    while g.zone < b.zones and g.free_sites & b.zone_sites[g.zone] == ZERO:
+        g.zone += 1
+    g.action = RESOLVED[g.phase]
+    g.ending = 0
+    if g.phase == OVER:
+        running_out = END_SITES if g.free_sites == ZERO else END_MARKERS
+        g.ending = END_TIME if g.clock_stones == 0 else running_out
+    g.grow_head[:] = ZERO
+    g.grow_tail[:] = ZERO
+    if g.phase == LINE_EXPANSION or g.phase == SETUP_SECOND_LINE:
+        offer_growth(g, b, g.seat)
+    g.waiting = g.vacant = ZERO
+    if g.phase == PICK_UP or g.phase == SET_DOWN:
+        find_waiting(g, b)
+
+
+@gil_kernel
+def derive_state(game, board):
+    """Write the derived fields of a state: GAME, (1,). board: BOARD, (1,)."""
+    derive(game[0], board[0])
+
+
+@kernel
+def _first_difference(g, other):
+    """Index of the first field in which two states differ, or VALID."""
+    for k in range(WORDS):
+        different = load_word(g, 8 * k) ^ load_word(other, 8 * k)
+        if different != ZERO:
+            byte = 8 * k + np.int64(lowest(different) >> np.uint64(3))
+            return np.searchsorted(OFFSETS, byte, "right") - 1
+    return VALID
 
 
 @kernel
 def _line_owners(g):
     """Seats that have a line: those before the current one in the first round, later all (R3)."""
     if g.phase > SETUP_FIRST_LINE:
-        return bit(g.players) - np.uint64(1)
+        return bit(g.players) - ONE
     owners = ZERO
     if g.phase == SETUP_FIRST_LINE:
         seat = g.first
@@ -153,6 +199,50 @@ def _line_owners(g):
             owners |= bit(seat)
             seat = np.uint8(next_seat(g, seat))
     return owners
+
+
+@kernel
+def _opposite(b, street, end):
+    """The other end of a street."""
+    return b.street_ends[street, 1 if b.street_ends[street, 0] == end else 0]
+
+
+@kernel
+def _is_trail(g, b, seat):
+    """Return whether a line is a trail that begins and ends with its arrival streets (R8, R11).
+
+    The other streets must form a trail between the far ends of these two: connected, with an even
+    number of streets everywhere but at two different ends (Euler).
+    """
+    low, high = g.line[seat, 0], g.line[seat, 1]
+    inner = ZERO  # set of the far ends, empty if they are one
+    for k in range(2):
+        end = g.head[seat] if k == 0 else g.tail[seat]
+        street = g.head_street[seat] if k == 0 else g.tail_street[seat]
+        if street >= b.streets or not has(g.line[seat, street >> 6], street & 63):
+            return False
+        if b.street_ends[street, 0] != end and b.street_ends[street, 1] != end:
+            return False
+        inner ^= bit(_opposite(b, street, end))
+        if street < 64:
+            low &= ~bit(street)
+        else:
+            high &= ~bit(street - 64)
+    if g.head_street[seat] == g.tail_street[seat]:
+        return g.head[seat] != g.tail[seat] and low | high == ZERO
+    _, odd = _ends_of(b, low, high)
+    if odd != inner:
+        return False
+    reached = frontier = bit(_opposite(b, g.head_street[seat], g.head[seat]))
+    while frontier != ZERO:
+        k = lowest(frontier)
+        here_low, here_high = b.incident[k, 0] & low, b.incident[k, 1] & high
+        low &= ~here_low
+        high &= ~here_high
+        ends, _ = _ends_of(b, here_low, here_high)
+        frontier = (frontier & (frontier - ONE)) | (ends & ~reached)
+        reached |= ends
+    return low | high == ZERO
 
 
 @kernel
@@ -172,27 +262,18 @@ def _seats_to_remember(g, seat, street):
 
 @kernel
 def _check_lines(g, b):
-    """Lines are on the board, and each end remembers only seats that R9a allows."""
-    low = high = reach = ZERO
-    for seat in range(g.players):
-        low |= g.line[seat, 0]
-        high |= g.line[seat, 1]
-        reach |= g.reach[seat]
-    if _beyond(low, min(b.streets, 64)) or _beyond(high, max(b.streets, 64) - 64):
-        return FIELD.line
-    if _beyond(reach, b.intersections):
-        return FIELD.reach
+    """Lines are trails, and each end remembers only seats that R9a allows."""
     owners = _line_owners(g)
     for seat in range(g.players):
+        has_line = g.reach[seat] != ZERO
+        if has_line != has(owners, seat) or (has_line and not _is_trail(g, b, seat)):
+            return FIELD.line
+        if not has_line and (g.head[seat] != NOWHERE or g.tail[seat] != NOWHERE):
+            return FIELD.head
         head_shared = tail_shared = ZERO
-        if g.reach[seat] != ZERO:
-            wrong = _check_ends(g, b, seat)
-            if wrong != VALID:
-                return wrong
+        if has_line:
             head_shared = _seats_to_remember(g, seat, g.head_street[seat])
             tail_shared = _seats_to_remember(g, seat, g.tail_street[seat])
-        elif has(owners, seat):
-            return FIELD.reach
         if np.uint64(g.head_shared[seat]) & ~head_shared != ZERO:
             return FIELD.head_shared
         if np.uint64(g.tail_shared[seat]) & ~tail_shared != ZERO:
@@ -201,20 +282,34 @@ def _check_lines(g, b):
 
 
 @kernel
-def _check_offers(g, b):
-    """`grow_head` and `grow_tail` are what R8 to R11 give, and not both empty."""
-    low, high, tail_low, tail_high = growth(g, b, g.seat)
-    if g.grow_head[0] != low or g.grow_head[1] != high:
-        return FIELD.grow_head
-    if g.grow_tail[0] != tail_low or g.grow_tail[1] != tail_high:
-        return FIELD.grow_tail
-    return FIELD.grow_head if low | high | tail_low | tail_high == ZERO else VALID
+def _check_pieces(g, b):
+    """Markers, zones (R14), and the order of the last deliveries (R20)."""
+    holders, ranks, ranked = 0, ZERO, ZERO
+    for seat in range(g.players):
+        if np.int64(g.markers[seat]) + np.int64(g.placed[seat]) > g.action_markers:
+            return FIELD.markers
+        holders += g.markers[seat] > 0
+        if (g.deliveries[seat] > 0) != (g.delivery_order[seat] > 0) or g.delivery_order[seat] > 5:
+            return FIELD.delivery_order
+        if g.deliveries[seat] > 0:
+            ranks |= bit(g.delivery_order[seat] - 1)
+            ranked = ranked << ONE | ONE
+    if ranks != ranked:
+        return FIELD.delivery_order
+    for zone in range(g.zone + 1, b.zones):
+        if b.zone_sites[zone] & ~g.free_sites != ZERO:
+            return FIELD.type_sites
+    if g.clock_stones == 0 and g.phase != OVER:
+        return FIELD.clock_stones
+    return FIELD.ending if g.ending == END_MARKERS and holders > 1 else VALID
 
 
 @kernel
 def _check_selection(g):
     """Seats that select actions have markers, and there is a free space (R4)."""
     choosing = np.uint64(g.choosing)
+    if g.phase != SELECT_ACTIONS:
+        return VALID if choosing == ZERO else FIELD.choosing
     if choosing >> np.uint64(g.players) != ZERO or not has(choosing, g.seat):
         return FIELD.choosing
     for seat in range(g.players):
@@ -225,32 +320,57 @@ def _check_selection(g):
 
 @kernel
 def _check_setup(g):
-    """All seats have markers for the first round (R1)."""
+    """Round 0 is the setup, where all seats have markers, none of them on a space (R1)."""
+    in_setup = g.phase < SELECT_ACTIONS
+    if (g.round == 0) != in_setup:
+        return FIELD.round
     for seat in range(g.players):
-        if g.markers[seat] == 0:
+        if in_setup and g.markers[seat] == 0:
             return FIELD.markers
-    if g.phase == SETUP_BUILDINGS and g.power > 2:
-        return FIELD.power
+        if in_setup and g.placed[seat] > 0:
+            return FIELD.spaces
     return VALID
 
 
 @kernel
-def _check_turn(g, b):
+def _most_power(g):
+    """The most power that is left of the marker being resolved (R7), or first buildings (R2)."""
+    if g.phase == SETUP_BUILDINGS:
+        return np.int64(2)
+    if g.phase == PICK_UP or g.phase == SET_DOWN:
+        return np.int64(g.buses[g.seat])
+    return power_of(g, g.action, np.int64(g.space) - (g.phase == PASSENGERS))
+
+
+@kernel
+def _check_resolution(g):
+    """The marker that is resolved is the seat's, with the power that it can have (R6, R7)."""
+    if g.action == NO_ACTION:
+        if g.space != 0:
+            return FIELD.space
+    else:
+        ascending = g.phase == PASSENGERS or g.phase == PICK_UP or g.phase == SET_DOWN
+        space = np.int64(g.space) - ascending
+        if space < 0 or space >= g.taken[g.action]:
+            return FIELD.space
+        if g.spaces[g.action, space] != g.seat:
+            return FIELD.seat
+    if g.phase != SETUP_BUILDINGS and (g.action == NO_ACTION or g.phase == CLOCK):
+        return FIELD.power if g.power > 0 else VALID
+    return FIELD.power if g.power == 0 or g.power > _most_power(g) else VALID
+
+
+@kernel
+def _check_decision(g):
     """The decision of the phase has a legal action."""
     phase = g.phase
-    if phase == SELECT_ACTIONS:
-        return _check_selection(g)
-    if phase < SELECT_ACTIONS:
-        wrong = _check_setup(g)
-        if wrong != VALID:
-            return wrong
-    powered = phase == SETUP_BUILDINGS or (LINE_EXPANSION <= phase <= SET_DOWN and phase != CLOCK)
-    if powered and g.power == 0:
-        return FIELD.power
     if (phase == BUILDINGS or phase == SETUP_BUILDINGS) and g.free_sites == ZERO:
         return FIELD.free_sites
+    if phase == PASSENGERS and g.supply == 0:
+        return FIELD.supply
     if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
-        return _check_offers(g, b)
+        offered = g.grow_head[0] | g.grow_head[1] | g.grow_tail[0] | g.grow_tail[1]
+        return FIELD.grow_head if offered == ZERO else VALID
     if phase == PICK_UP and pick_ups(g) == ZERO:
         return FIELD.waiting
     if (phase == PICK_UP or phase == SET_DOWN) and set_downs(g) == ZERO:
@@ -259,16 +379,24 @@ def _check_turn(g, b):
 
 
 @kernel
-def _check(g, b):
-    """Index of the first invalid field, or VALID."""
-    wrong = _check_numbers(g, b)
-    if wrong == VALID:
-        wrong = _check_board(g)
-    if wrong == VALID:
-        wrong = _check_city(g, b)
+def _check(g, b, scratch):
+    """Index of the first invalid field, or VALID. scratch: a GAME record."""
+    wrong = _check_ranges(g, b)
+    if wrong != VALID:
+        return wrong
+    derive(scratch, b)
+    wrong = _first_difference(g, scratch)
     if wrong == VALID:
         wrong = _check_lines(g, b)
-    return _check_turn(g, b) if wrong == VALID else wrong
+    if wrong == VALID:
+        wrong = _check_pieces(g, b)
+    if wrong == VALID:
+        wrong = _check_setup(g)
+    if wrong == VALID:
+        wrong = _check_selection(g)
+    if wrong == VALID:
+        wrong = _check_resolution(g)
+    return _check_decision(g) if wrong == VALID else wrong
 
 
 @kernel
@@ -277,8 +405,10 @@ def first_invalid(games, board):
 
     The games' tags must be the board's.
     """
+    scratch = np.zeros(1, GAME)
     for i in range(games.shape[0]):
-        wrong = _check(games[i], board[0])
+        scratch[0] = games[i]
+        wrong = _check(games[i], board[0], scratch[0])
         if wrong != VALID:
             return i, wrong
     return -1, VALID

@@ -13,7 +13,7 @@
     >>> import busenv
     >>> game = busenv.Game(seed=1)
     >>> observation_format = as_observation_format(game.board, ("obs", "mask"), "float32")
-    >>> observation = observation_format.convert(game.observe(), game.action_mask())
+    >>> observation = observation_format.convert(busenv.observe(game), game.action_mask())
     >>> {key: (value.dtype.name, value.shape) for key, value in observation.items()}
     {'obs': ('float32', (2045,)), 'mask': ('int8', (375,))}
     >>> observation_format.observation_space.contains(observation)

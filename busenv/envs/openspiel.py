@@ -37,7 +37,8 @@ from open_spiel.python.observation import IIGObserverForPublicInfoGame
 from busenv.game.bounds import longest_game, most_deliveries
 from busenv.game.game import Game
 from busenv.game.random_playouts import random_returns
-from busenv.observation import ObservationLayout, absolute_action
+from busenv.observation import ObservationLayout, absolute_action, observe
+from busenv.render.game_drawing import game_text
 from busenv.rewards import REWARDS
 from busenv.validation import check_whole
 
@@ -166,7 +167,7 @@ class BusState(pyspiel.State):
         return random_returns(self.bus, 1, self.get_game().reward)[0].tolist()
 
     def __str__(self) -> str:
-        return self.bus.text()
+        return game_text(self.bus)
 
 
 class BusObserver:
@@ -181,11 +182,11 @@ class BusObserver:
         self.dict = {"observation": self.tensor}
 
     def set_from(self, state: BusState, player: int) -> None:
-        row = state.bus.observe(player, self._relative_types)
+        row = observe(state.bus, player, self._relative_types)
         np.minimum(row * self._scale, 1, out=self.tensor)
 
     def string_from(self, state: BusState, player: int) -> str:
-        return state.bus.text()
+        return game_text(state.bus)
 
 
 class PlayoutEvaluator(Evaluator):

@@ -57,9 +57,9 @@ from busenv.envs.observation_format import Observation, as_observation_format
 from busenv.errors import IllegalActionError
 from busenv.game.board_specs import Boards, as_board, as_boards, sizes_of
 from busenv.game.game import Game
-from busenv.game.initial_state import copy_state
 from busenv.game.rules import Rules, as_rules, check_players
-from busenv.observation import absolute_action
+from busenv.game.states import copy_state
+from busenv.observation import absolute_action, observe
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
 from busenv.validation import Illegal, check_illegal, check_options, with_mask_hint
@@ -236,7 +236,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
 
         Bus has no hidden information, so the agents' observations differ only in the seats' order.
         """
-        row = self.game.observe(0, self._relative_types)
+        row = observe(self.game, 0, self._relative_types)
         return self._state_format.convert(row, np.empty(0))  # type: ignore[return-value]
 
     def step(self, action: int | None) -> None:

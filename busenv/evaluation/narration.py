@@ -14,6 +14,7 @@ from busenv.error_text import printable
 from busenv.evaluation.game_log import check_game, parse_games
 from busenv.game.board_specs import recorded_board
 from busenv.io import read_bounded
+from busenv.render.game_drawing import game_text
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
 
@@ -139,7 +140,7 @@ def _plies(recorded: RecordedGame) -> Iterator[Ply]:
         after.step(action)
         words = [f"seat {game.current_player}: {game.describe(action)}"]
         words += [f"→ {event}" for event in _events(before, after.position())]
-        yield Ply(game.round, STEP_WORDS[game.phase], words, after.text())
+        yield Ply(game.round, STEP_WORDS[game.phase], words, game_text(after))
 
 
 def _events(before: Position, after: Position) -> Iterator[str]:

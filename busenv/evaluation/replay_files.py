@@ -12,6 +12,7 @@ from busenv.agents import make_agent
 from busenv.agents.specs import short_spec
 from busenv.evaluation.narration import RecordedGame, load_recorded_game
 from busenv.io import write_whole
+from busenv.render.game_drawing import game_svg
 from busenv.render.raster import svg_to_png
 from busenv.render.replay import Estimate, replay_page
 
@@ -36,7 +37,7 @@ def draw_record(
             recorded.record, actions=recorded.record.actions[:ply], result=None
         )
         recorded = dataclasses.replace(recorded, record=record)
-    drawing = recorded.end().svg()
+    drawing = game_svg(recorded.end())
     write_whole(out, drawing if out.suffix == ".svg" else svg_to_png(drawing))
 
 

@@ -229,12 +229,15 @@ def parse_action(board: Board, words: str) -> int:
     """Return the action id that words describe, the inverse of `describe_action`.
 
     Case and the amount of white space do not matter, and "->" is read as "→". Raises ValueError for
-    other words. Whether the action is legal depends on the game.
+    other words, TypeError for anything but a string. Whether the action is legal depends on the
+    game.
 
     >>> import busenv
     >>> parse_action(busenv.load_board("city"), "grow line 14->20")
     215
     """
+    if not isinstance(words, str):
+        raise TypeError(f"words is {quote(words)}; allowed: a string")
     action = _actions_by_words(board).get(plain_words(words))
     if action is None:
         raise ValueError(f"no action {quote(words)}; allowed: words of describe_action")

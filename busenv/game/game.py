@@ -1,4 +1,4 @@
-"""One game of Bus: play, undo, observe, draw, record."""
+"""One game of Bus: play, undo, record."""
 
 from __future__ import annotations
 
@@ -16,16 +16,12 @@ from busenv.errors import IllegalActionError, PositionError, RecordError
 from busenv.game.actions import Phase, action_id, describe_action
 from busenv.game.board import Board
 from busenv.game.board_specs import as_board, recorded_board
-from busenv.game.initial_state import copy_state, new_state, state_of
 from busenv.game.position import ENDINGS, Position, read_position
 from busenv.game.record import Record
 from busenv.game.rules import Rules, as_rules, check_players
+from busenv.game.states import copy_state, illegal_action, new_state, state_of
 from busenv.io import read_bounded, write_whole
-from busenv.observation import observe
-from busenv.render.raster import svg_to_png
-from busenv.render.svg import draw_svg
-from busenv.render.text import draw_text
-from busenv.validation import check_seed, check_whole, illegal_action
+from busenv.validation import check_seed, check_whole
 
 
 class Game:
@@ -76,9 +72,9 @@ class Game:
         >>> nine_to_five = dataclasses.replace(position, clock=busenv.Building.OFFICE)
         >>> busenv.Game.from_position(nine_to_five).position().clock
         1
-        >>> busenv.Game.from_position(dataclasses.replace(position, time_stones_left=2))
+        >>> busenv.Game.from_position(dataclasses.replace(position, supply=2))
         Traceback (most recent call last):
-        busenv.errors.PositionError: position: time_stones_left is 2; allowed: 4, with 0 of 4 taken
+        busenv.errors.PositionError: position: supply is 2; by the other fields it is 11
 
         Its history is empty. Raises PositionError, which names the field and what contradicts it,
         for an invalid position; rules and board as for a new game.
@@ -337,41 +333,6 @@ class Game:
         No two ids have the same description. Raises ValueError for an id that the board lacks.
         """
         return describe_action(self.board, action)
-
-    def observe(self, seat: int | None = None, relative_types: bool = False) -> np.ndarray:
-        """Return the observation of a seat, by default the one to decide: uint8, (layout.size,).
-
-        `busenv.ObservationLayout` names its parts. relative_types: count building types from the
-        clock (`busenv.observation`). Raises ValueError for a seat that does not exist.
-        """
-        return observe(self, seat, relative_types)
-
-    def text(self) -> str:
-        """Describe the position in words."""
-        return draw_text(self.board, self.position(), self._rules)
-
-    def svg(self, path: str | Path | None = None) -> str:
-        """Draw the position as SVG text, and write it to `path` if given.
-
-        The last decision is highlighted. Raises OSError for a path that cannot be written.
-        """
-        text = draw_svg(self.board, self.position(), self._rules, self.last_decision)
-        if path is not None:
-            write_whole(path, text)
-        return text
-
-    _repr_svg_ = svg  # for notebooks
-
-    def png(self, path: str | Path | None = None) -> bytes:
-        """Draw the position as a PNG file of 1200 x 800 pixels, and write it to `path` if given.
-
-        Raises ModuleNotFoundError without the extra `render`, OSError for a path that cannot be
-        written.
-        """
-        data = svg_to_png(self.svg())
-        if path is not None:
-            write_whole(path, data)
-        return data
 
     def position(self) -> Position:
         """Return everything on the table as plain Python values."""

@@ -15,9 +15,8 @@ from busenv.game.actions import RESOLVED_IN, Phase
 from busenv.game.board import Board
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
-DRIVING = (Phase.PICK_UP, Phase.SET_DOWN)
 # Phases of actions that are resolved from A on; the state holds the space after the current one.
-ASCENDING = (Phase.PASSENGERS, *DRIVING)
+ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
 
 
 @dataclass(frozen=True)
@@ -179,20 +178,6 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         waiting=_members(state["waiting"]),
         vacant=_members(state["vacant"]),
     )
-
-
-def waiting_and_vacant(position: Position, board: Board) -> tuple[list[int], list[int]]:
-    """Intersections with a waiting passenger, and with a free building, in Vrrooomm! (R16).
-
-    Both are empty in other phases.
-    """
-    surplus = [0] * len(board.intersections)  # passengers minus matching buildings
-    if position.phase in DRIVING:
-        surplus = list(position.passengers)
-        for site, kind in zip(board.sites, position.buildings, strict=True):
-            surplus[site.intersection] -= kind == position.clock
-    waiting = [i for i, passengers in enumerate(surplus) if passengers > 0]
-    return waiting, [i for i, passengers in enumerate(surplus) if passengers < 0]
 
 
 def _members(word: int | np.unsignedinteger, offset: int = 0) -> list[int]:

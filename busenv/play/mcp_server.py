@@ -25,6 +25,7 @@ from busenv.agents import Agent, make_agent
 from busenv.error_text import truncate
 from busenv.game.board_generator import PREFIX
 from busenv.game.board_specs import board_names
+from busenv.render.game_drawing import game_svg
 from busenv.render.prompts import Prompts, get_prompts
 from busenv.schema import first_error
 
@@ -68,7 +69,7 @@ class McpGame:
 
     def drawing(self) -> str:
         """Draw the position as SVG text."""
-        return self._running.svg()
+        return game_svg(self._running)
 
     def legal_actions(self) -> str:
         """List your legal actions as "ID: words"."""

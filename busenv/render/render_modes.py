@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from busenv.render.game_drawing import game_svg, game_text
 from busenv.render.raster import DisplayWindow, draw_pixels, load_pygame
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ class Renderer:
     def render(self, game: Game) -> str | np.ndarray | None:
         """Return the text or pixels of a game; "human" shows the window and returns None."""
         if self.mode == "ansi":
-            return game.text()
+            return game_text(game)
         if self.mode == "rgb_array":
-            return draw_pixels(game.svg())
+            return draw_pixels(game_svg(game))
         if self.mode == "human":
             self._window = self._window or DisplayWindow()
-            self._window.show(draw_pixels(game.svg()))
+            self._window.show(draw_pixels(game_svg(game)))
         return None
 
     def render_batch(self, batch: Batch) -> list[Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from busenv import Building, Game
+from busenv.observation import observe
 from tests.support.play import STYLES, choose
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -76,7 +77,7 @@ def playthrough(players: int, rules: str, seed: int, style: int) -> str:
         action = choose(rng, game.board, legal, STYLES[style], visited)
         lines.append(
             f"{len(game.history):4} seat {seat} {phase:17} {len(legal):3} legal: "
-            f"{action:3} {game.describe(action)}; {ranges(legal)}; {digest(game.observe())}"
+            f"{action:3} {game.describe(action)}; {ranges(legal)}; {digest(observe(game))}"
         )
         game.step(action)
     lines += ["", f"Over: {game.ending}", *state_lines(game), f"  ranking {game.ranking()}", ""]

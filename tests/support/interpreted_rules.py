@@ -21,7 +21,7 @@ from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, NO_ACTION, OVER
 from busenv.game.actions import Phase
 from busenv.game.board import make_board
-from busenv.game.position import ENDINGS, Position, read_position, waiting_and_vacant
+from busenv.game.position import ENDINGS, Position, read_position
 from busenv.render.phrases import POWER_WORDS
 from tests.support.compare import CITY, SHARED_FIELDS, reference_rules, reference_view
 from tests.support.play import STYLES, choose
@@ -44,6 +44,20 @@ class Record:
     def __setattr__(self, name: str, value: Any) -> None:
         size = self._record.dtype[name].itemsize
         self._record[name] = int(value) & (2 ** (8 * size) - 1)
+
+
+def waiting_and_vacant(position: Position, board: Board) -> tuple[list[int], list[int]]:
+    """Intersections with a waiting passenger, and with a free building, in Vrrooomm! (R16).
+
+    Both are empty in other phases.
+    """
+    surplus = [0] * len(board.intersections)  # passengers minus matching buildings
+    if position.phase in (Phase.PICK_UP, Phase.SET_DOWN):
+        surplus = list(position.passengers)
+        for site, kind in zip(board.sites, position.buildings, strict=True):
+            surplus[site.intersection] -= kind == position.clock
+    waiting = [i for i, passengers in enumerate(surplus) if passengers > 0]
+    return waiting, [i for i, passengers in enumerate(surplus) if passengers < 0]
 
 
 def clear_record(record: Record, first: int, count: int) -> None:

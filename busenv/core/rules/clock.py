@@ -24,17 +24,12 @@ def stop_time(g):
 
 
 @kernel
-def set_time(g, b, stopped):
-    """Advance the clock unless it was stopped (R15), and begin Vrrooomm! (R16).
+def find_waiting(g, b):
+    """Write where passengers wait, and where matching buildings are free (R16).
 
     At each intersection passengers beyond the matching buildings wait, and matching buildings
     beyond the passengers are free.
     """
-    if not stopped:
-        g.clock = g.clock + 1 if g.clock < 2 else 0
-    g.action = ACT_VROOM
-    g.space = 0
-    g.power = 0
     built = g.built[g.clock]
     waiting, vacant = g.occupied & ~built, built & ~g.occupied
     both = built & g.occupied
@@ -49,3 +44,14 @@ def set_time(g, b, stopped):
         both &= both - ONE
     g.waiting = waiting
     g.vacant = vacant
+
+
+@kernel
+def set_time(g, b, stopped):
+    """Advance the clock unless it was stopped (R15), and begin Vrrooomm! (R16)."""
+    if not stopped:
+        g.clock = g.clock + 1 if g.clock < 2 else 0
+    g.action = ACT_VROOM
+    g.space = 0
+    g.power = 0
+    find_waiting(g, b)

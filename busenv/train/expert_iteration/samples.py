@@ -13,9 +13,9 @@ from busenv.core.rules.legal import is_legal
 from busenv.core.rules.score import points_of, rank_of
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board_specs import GeneratedBoards, arrays_at, board_at
+from busenv.game.states import check_games
 from busenv.networks.inputs import Inputs, observe_inputs
 from busenv.networks.logits import POINTS
-from busenv.validation import check_games
 
 POLICY_SIZE = 64  # actions in a sample's policy: the most likely ones, where more are legal
 POLICY_SCALE = 65535  # integer that stores a probability of 1

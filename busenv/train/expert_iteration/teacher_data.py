@@ -11,10 +11,10 @@ from busenv.core.jit import kernel
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, OVER
 from busenv.game.rules import as_rules
+from busenv.game.states import illegal_action
 from busenv.networks.inference import draw_actions
 from busenv.search.search import pass_forced
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
-from busenv.validation import illegal_action
 
 
 @kernel
