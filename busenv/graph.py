@@ -29,12 +29,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from busenv.core.map_rows import (
+    ROUNDABOUT,
+    STATION,
+    ZONE_SITES,
+    offsets_of,
+    split_map,
+    write_maps,
+)
 from busenv.game.actions import decode
 from busenv.game.board import Board
 from busenv.game.board_specs import Boards, as_boards
 from busenv.observation import ObservationLayout
-
-ZONES = 4  # zones with a feature of their own; later ones count as the last
 
 
 class Maps(NamedTuple):
@@ -46,7 +52,7 @@ class Maps(NamedTuple):
         sites in zones 1, 2, 3, 4 and later.
     street_ends: int64, (K, S, 2). edge_index: int64, (K, 2, 2 S), sources and targets.
     edge_features: float32, (K, 2 S, 3): the vector from source to target, and its length.
-    site_intersection, site_zone: int64, (K, B). Zones count from 1.
+    site_intersection, site_zone: int64, (K, B). Zones are 1, 2, 3, and 4 for all later ones.
     action_node: int64, (K, A), the intersection that a build, pick-up or set-down action names,
         else -1. action_edge, action_site: int64, (A,), the edge of a line action and the site of a
         build action, else -1.
@@ -90,32 +96,34 @@ def stack_maps(boards: Boards) -> Maps:
     """Return the maps of one board or of a set of boards (`busenv.Batch.boards`)."""
     boards = as_boards(boards)
     records, first = boards.array, boards[0]
-    streets, sites = len(first.streets), len(first.sites)
+    at = offsets_of(records)
+    rows = np.empty((len(boards), at.node), np.uint8)
+    write_maps(records, rows)
+    city_map = split_map(rows, at)
     coordinates = np.stack([_coordinates(board) for board in boards])
-    ends = records["street_ends"][:, :streets].astype(np.int64)
-    site_node = records["site_intersection"][:, :sites].astype(np.int64)
-    zones = np.array([[site.zone for site in board.sites] for board in boards])
-    marks = np.array(
-        [[(i.roundabout, i.train_station) for i in board.intersections] for board in boards],
-        np.float32,
+    ends, site_node = city_map.ends.astype(np.int64), city_map.site_nodes.astype(np.int64)
+    stations = city_map.marks[..., STATION] | city_map.marks[..., STATION + 1]
+    features = (
+        coordinates,
+        city_map.marks[..., [ROUNDABOUT]],
+        stations[..., None],
+        city_map.marks[..., ZONE_SITES:],
     )
     edge_index = np.stack([ends.reshape(len(boards), -1), ends[..., ::-1].reshape(len(boards), -1)])
-    rows = np.arange(len(boards))[:, None]
-    vectors = coordinates[rows, edge_index[1]] - coordinates[rows, edge_index[0]]
+    board = np.arange(len(boards))[:, None]
+    vectors = coordinates[board, edge_index[1]] - coordinates[board, edge_index[0]]
     lengths = np.hypot(vectors[..., 0], vectors[..., 1])
     action_edge, action_site, action_node = _action_tables(first)
     nodes = np.repeat(action_node[None], len(boards), axis=0)
     nodes[:, action_site >= 0] = site_node[:, action_site[action_site >= 0]]
     return Maps(
         coordinates=coordinates,
-        node_features=np.concatenate(
-            [coordinates, marks, _site_counts(site_node, zones, first)], axis=2
-        ),
+        node_features=np.concatenate(features, axis=2, dtype=np.float32),
         street_ends=ends,
         edge_index=edge_index.swapaxes(0, 1),
         edge_features=np.concatenate([vectors, lengths[..., None]], axis=2),
         site_intersection=site_node,
-        site_zone=zones,
+        site_zone=city_map.site_zones.astype(np.int64) + 1,
         action_node=nodes,
         action_edge=action_edge,
         action_site=action_site,
@@ -155,14 +163,6 @@ def _coordinates(board: Board) -> np.ndarray:
     low, high = points.min(axis=0), points.max(axis=0)
     unit = np.sqrt(max(float(np.prod(high - low)), 1e-9) / len(points))
     return ((points - (low + high) / 2) / unit).astype(np.float32)
-
-
-def _site_counts(site_node: np.ndarray, zones: np.ndarray, board: Board) -> np.ndarray:
-    """Return the number of sites of each intersection by zone: float32, (K, V, 4)."""
-    counts = np.zeros((len(zones), len(board.intersections), ZONES), np.float32)
-    rows = np.arange(len(zones))[:, None]
-    np.add.at(counts, (rows, site_node, np.minimum(zones, ZONES) - 1), 1)
-    return counts
 
 
 def _action_tables(board: Board) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ import torch
 from busenv import Board, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.az_agent import AzAgent
+from busenv.core.map_rows import find_offsets
 from busenv.core.state import FIRST_BUILD
 from busenv.game.board import assemble_board, make_board
 from busenv.networks.compiled_network import (
@@ -25,7 +26,7 @@ from busenv.networks.compiled_network import (
 )
 from busenv.networks.evaluation_features import FEATURES_SIZE
 from busenv.networks.inference import make_policy
-from busenv.networks.inputs import find_offsets, observe_inputs
+from busenv.networks.inputs import observe_inputs
 from busenv.networks.logits import SEAT_VALUES, action_probabilities
 from busenv.networks.model_files import load_model, save_model
 from tests.support.networks import positions, random_network

@@ -8,7 +8,7 @@ the vectors of the intersections and of the position then update each other (Bat
 computed from what the action names: a street and its two intersections, a site and its
 intersection, an intersection, or the position alone.
 
-The map is part of each row (`busenv.networks.inputs`), so the weights depend on no board,
+The map is part of each row (`busenv.core.map_rows`), so the weights depend on no board,
 and one network plays boards of all sizes.
 """
 
@@ -22,10 +22,18 @@ from torch import nn
 
 from busenv import load_board
 from busenv.core.features import WIDTHS
+from busenv.core.map_rows import (
+    LAST_ZONE,
+    MAP_HEADER,
+    MARKS,
+    Offsets,
+    find_offsets,
+    planes,
+    split_map,
+)
 from busenv.core.state import FIRST_BUILD, MAX_PLAYERS, NUM_SPLITS
 from busenv.heuristics.evaluation import WEIGHTS
 from busenv.networks.evaluation_features import FEATURES_SIZE, INPUT_SCALE
-from busenv.networks.inputs import LAST_ZONE, MAP_HEADER, MARKS, Offsets, find_offsets
 from busenv.networks.logits import SEAT_VALUES
 from busenv.networks.network import Network
 from busenv.observation import ObservationLayout
@@ -115,16 +123,10 @@ class BoardNetwork(Network):
         """Split rows, uint8 (N, size), into scaled tensors."""
         count = len(rows)
         at: Offsets = find_offsets(*rows[0, :MAP_HEADER].tolist())
-
-        def planes(first: int, end: int, entries: int) -> torch.Tensor:
-            return rows[:, first:end].reshape(count, -1, entries).transpose(1, 2)
-
-        marks = planes(MAP_HEADER, at.ends, at.intersections)
-        ends = planes(at.ends, at.site_nodes, at.streets)
-        site_node, zone = planes(at.site_nodes, at.node, at.sites).unbind(2)
-        node = planes(at.node, at.street, at.intersections)
-        street = planes(at.street, at.site, at.streets)
-        site = planes(at.site, at.position, at.sites)
+        marks, ends, site_node, zone = split_map(rows, at)
+        node = planes(rows, at.node, at.street, at.intersections)
+        street = planes(rows, at.street, at.site, at.streets)
+        site = planes(rows, at.site, at.position, at.sites)
         first_nodes = at.intersections * torch.arange(count, device=rows.device)[:, None]
         return _Graphs(
             torch.cat([marks, node], dim=2).float() * self.node_scale,

@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from busenv.core.jit import fast_kernel, kernel
+from busenv.core.map_rows import (
+    MAP_HEADER,
+    MARKS,
+    NODE_COLUMNS,
+    SITE_COLUMNS,
+    STREET_COLUMNS,
+    find_offsets,
+    write_map,
+)
 from busenv.core.state import (
     FIRST_BUILD,
     MAX_INTERSECTIONS,
@@ -19,16 +28,7 @@ from busenv.core.state import (
     NUM_SPLITS,
 )
 from busenv.networks.compiled_layers import add_rows, list_positive, relu
-from busenv.networks.inputs import (
-    MAP_HEADER,
-    MARKS,
-    NODE_COLUMNS,
-    SITE_COLUMNS,
-    STREET_COLUMNS,
-    Inputs,
-    find_offsets,
-    write_map,
-)
+from busenv.networks.inputs import Inputs
 
 if TYPE_CHECKING:  # weights play without torch
     from busenv.networks.board_network import BoardNetwork
