@@ -26,8 +26,8 @@ from busenv.common.plot_style import default_style, save_png
 from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
 from busenv.io import write_whole
 from busenv.train.config import PRESETS
-from busenv.train.config_files import AnyConfig
-from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
+from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.training_run import AnyRun, evaluate_against, run_training
 
 DECISIONS = {"mlp": 1_000_000, "board": 250_000}  # of a run, by kind of network
@@ -41,31 +41,30 @@ BOARD_SETS = ("training boards", "unseen boards", "the city")
 COLUMNS = ["run", "network", "boards", "played on", "against", "won"]
 
 
-def config_of(network: str, seed: int, boards: int) -> AnyConfig:
-    """Return the settings of a run."""
+def train(network: str, seed: int, boards: int, folder: Path) -> AnyRun:
+    """Train a network in a folder, or resume."""
+    board = f"generated:city:train:{boards}"
     settings: dict[str, Any] = {
-        "board": f"generated:city:train:{boards}",
+        "board": board,
         "players": (4,),
-        "decisions": DECISIONS[network],
         "seed": seed,
         "rate_every": 1e9,  # the study measures the runs itself
         "rated": ("planner",),
         "rate_games": 1,
     }
+    console = Console(quiet=True)
     if network == "mlp":
-        return PRESETS["quick"].changed(settings)
-    return ExpertConfig(
-        **settings,
-        network="board",
-        width=64,
-        learning_rate=1.5e-3,
-        teacher=TEACHER,
-        teacher_games=1_000_000,
-        teacher_share=1.0,
-        teacher_sample_share=1.0,
-        teacher_reuse=2.0,
-        replay_size=DECISIONS[network],
+        config = PRESETS["quick"].changed({**settings, "decisions": DECISIONS[network]})
+        return run_training(config, folder, console)[0]
+    data = f"{folder}-games"
+    games = SelfPlayConfig(
+        agent=TEACHER, samples=DECISIONS[network], full_search_share=1.0, board=board, seed=seed
     )
+    run_selfplay(games, data, console)
+    fit = FitConfig(
+        **settings, network="board", width=64, learning_rate=1.5e-3, epochs=2, data=(data,)
+    )
+    return run_training(fit, folder, console)[0]
 
 
 def win_rates(run: AnyRun, boards: int) -> Iterator[tuple[str, str, float]]:
@@ -85,8 +84,7 @@ def study(folder: Path, networks: Sequence[str], seeds: int) -> pd.DataFrame:
     measured = {run for part in parts for run in part["run"]}
     for seed, network, (name, boards) in product(range(seeds), networks, TRAINING_BOARDS.items()):
         if (key := f"{network}/{boards}/{seed}") not in measured:
-            config = config_of(network, seed, boards)
-            run, _ = run_training(config, folder / key, Console(quiet=True))
+            run = train(network, seed, boards, folder / key)
             rows = [(key, network, name, *rates) for rates in win_rates(run, boards)]
             parts.append(pd.DataFrame(rows, columns=COLUMNS))
             write_whole(path, pd.concat(parts).to_csv(index=False))

@@ -25,7 +25,6 @@ from busenv.dataset import Transitions
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
 from busenv.networks.network import Network
-from busenv.train.expert_iteration.learner import mask_logits
 from busenv.train.learning_curve import CurvePoint, draw_curve, write_curve
 from busenv.train.run import LOWEST_LEARNING_RATE
 from busenv.train.training_run import evaluate_against
@@ -59,7 +58,7 @@ def batches(
 def cross_entropy(network: Network, table: Transitions) -> torch.Tensor:
     """Return the mean cross-entropy of the policy from the actions, in nats."""
     logits, _ = network(torch.from_numpy(table.observations))
-    masked = mask_logits(logits, torch.from_numpy(table.masks))
+    masked = logits.masked_fill(~torch.from_numpy(table.masks), -torch.inf)
     return torch.nn.functional.cross_entropy(masked, torch.from_numpy(table.actions))
 
 

@@ -18,12 +18,13 @@ from safetensors.torch import load_file
 from busenv.common.keyboard_interrupt import STATUS
 from busenv.evaluation.game_log import GAMES
 from busenv.evaluation.rating import run_rating
-from busenv.train.checkpoint import CHECKPOINT_FILE, NETWORK, read_state
+from busenv.train.checkpoint import CHECKPOINT_FILE, NETWORK
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
 from tests.support.bursts import attack, check_files, marked
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
+from tests.support.training import saved_iteration
 
 MARK = "BUSENV_KILLED"  # in the environment of all processes of the command
 LIMIT = 90.0  # seconds until all processes have ended; Ray's agents wait 60 for its head
@@ -52,11 +53,12 @@ cli.main(sys.argv[1:])
 """
 TINY: dict[str, Any] = {
     "width": 8, "games": 6, "seconds": None, "decisions": 10**9, "rated": ["random"],
-    "rate_games": 4, "rate_every": 1e6, "snapshot_every": 2, "threads": 1, "device": "cpu",
+    "rate_games": 4, "rate_every": 1e6, "threads": 1,
 }  # fmt: skip
 METHODS: dict[str, dict[str, Any]] = {
     "ppo": {
         **TINY, "method": "ppo", "games": 24, "batch_size": 256, "bots": ["random"],
+        "snapshot_every": 2, "device": "cpu",
     },
     "expert": {
         **TINY, "method": "expert", "batch_size": 32, "num_simulations": 4, "fast_simulations": 2,
@@ -130,7 +132,7 @@ def test_a_training_run_killed_ten_times_resumes_without_loss(method: str, tmp_p
         else:
             kill(command, rng.uniform(2, LONGEST))
         noted = [*map(int, notes.read_text().split())] if notes.exists() else [0]
-        saved.append(read_state(folder).iteration if (folder / CHECKPOINT_FILE).exists() else 0)
+        saved.append(saved_iteration(folder) if (folder / CHECKPOINT_FILE).exists() else 0)
         assert noted == sorted(noted)
         assert saved[-1] >= noted[-1]
     assert len({*saved}) > KILLS // 2  # it made progress in between

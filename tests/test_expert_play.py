@@ -1,4 +1,4 @@
-"""Self-play of expert iteration: players of the seats, samples, and policy-only learning."""
+"""Self-play by a guided search: players of the seats, and samples."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from busenv.train.expert_iteration.selfplay_players import (
     BOTS,
     GREEDY,
     LEARNER,
-    PAST,
     PLANNER,
     UCT,
-    SelfPlayConfig,
+    SearchPlay,
     assign_seats,
     make_players,
 )
@@ -46,24 +45,22 @@ def play(
     weights: Weights, seed: int, threads: int = 1, **settings: Any
 ) -> tuple[list[np.ndarray], GameSpecs]:
     """Samples by game, and the specs of the games."""
-    no_opponents = {"past_share": 0.0, "bot_share": 0.0}
-    config = SMALL_EXPERT.changed({**no_opponents, "temperature_moves": 10, **settings})
-    selfplay = SelfPlayConfig(*(getattr(config, name) for name in SelfPlayConfig._fields))
-    games = draw_games(config, RULES, CITY, config.past_share, np.random.default_rng(seed))
-    payload = SelfPlayPayload(weights, small_weights(2), selfplay, CITY)
-    return play_on_threads(games, payload, threads), games
+    config = SMALL_EXPERT.changed({"bot_share": 0.0, **settings})
+    search = SearchPlay(*(getattr(config, name) for name in SearchPlay._fields))
+    games = draw_games(config, config.games, RULES, CITY, np.random.default_rng(seed))
+    return play_on_threads(games, SelfPlayPayload(weights, search, CITY), threads), games
 
 
 @pytest.mark.parametrize("simulations", [(500, 4, 4), (4, 500, 4), (4, 4, 500)])
 def test_trees_have_space_for_the_longest_search(simulations: tuple[int, int, int]) -> None:
     full, fast, bot = simulations
-    config, weights = SelfPlayConfig(full, fast, 0.5, 10, bot), small_weights(1)
-    trees = make_players(weights, weights, config).trees
+    config, weights = SearchPlay(full, fast, 0.5, bot), small_weights(1)
+    trees = make_players(weights, config).trees
     assert all(len(tree.nodes) > 2 * max(simulations) for tree in trees)
 
 
-def test_games_do_not_depend_on_threads_and_only_the_learner_has_policy_targets() -> None:
-    settings = {"games": 12, "past_share": 0.3, "bot_share": 0.3}
+def test_games_do_not_depend_on_threads_and_only_the_search_has_policy_targets() -> None:
+    settings = {"games": 12, "bot_share": 0.5}
     parts, games = play(small_weights(1), 5, 1, **settings)
     again, _ = play(small_weights(1), 5, 2, **settings)
     assert [part.tobytes() for part in parts] == [part.tobytes() for part in again]
@@ -128,15 +125,13 @@ def test_bots_in_self_play_act_as_the_agents_of_their_names(bot: str) -> None:
     assert np.mean(same[bot]) > 0.65 > 0.5 > np.mean(same[other])
 
 
-def test_every_game_has_a_seat_of_the_learner() -> None:
+def test_every_game_has_a_seat_of_the_search() -> None:
     counts = np.resize((3, 4, 5), 3000)
-    config = SMALL_EXPERT.changed(
-        {"bot_share": 0.3, "all_opponents_share": 0.75, "bots": tuple(BOTS)}
-    )
-    owners = assign_seats(counts, config, 0.2, np.random.default_rng(2))
+    config = SMALL_EXPERT.changed({"bot_share": 0.3, "bots": tuple(BOTS)})
+    owners = assign_seats(counts, config, np.random.default_rng(2))
     present = np.arange(5) < counts[:, None]
     assert ((owners == LEARNER) & present).any(axis=1).all()
-    for kind, share in ((PAST, 0.2), (UCT, 0.1), (PLANNER, 0.1), (GREEDY, 0.1)):
+    for kind, share in ((UCT, 0.1), (PLANNER, 0.1), (GREEDY, 0.1)):
         assert ((owners == kind) & present).any(axis=1).mean() == pytest.approx(share, abs=0.03)
     seats = ((owners != LEARNER) & present).sum(axis=1)
-    assert (seats == counts - 1)[seats > 0].mean() == pytest.approx(0.75, abs=0.03)
+    assert (seats == counts - 1)[seats > 0].mean() == pytest.approx(0.5, abs=0.05)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ from busenv.train.expert_iteration.learner import Learner
 from busenv.train.expert_iteration.replay_buffer import ROWS, ReplayBuffer
 from busenv.train.expert_iteration.samples import SAMPLE, make_batch
 from tests.support.networks import CITY, small_network
-from tests.support.training import SMALL_EXPERT, teacher_samples
+from tests.support.training import SMALL_EXPERT, network_samples
 
 
 @pytest.fixture(scope="module")
 def samples() -> np.ndarray:
     torch.set_num_threads(1)
-    return teacher_samples()
+    return network_samples()
 
 
 def test_batches_hold_the_decision_and_the_outcome(samples: np.ndarray) -> None:
@@ -107,9 +106,8 @@ def test_the_replay_buffer_keeps_the_last_samples(tmp_path: Path, samples: np.nd
     [
         ("game", (), "game 0 cannot be played on: seat is"),
         ("phase", 255, "game 0 cannot be played on: phase is"),
-        ("actions", 375, "sample 0: the game is over, or the policy has an illegal action"),
-        ("actions", 300, "sample 0: the game is over, or the policy has an illegal action"),
-        ("winner", 9, "its winner has values that are not a seat"),
+        ("actions", 375, "it has actions beyond the 375 of"),
+        ("winner", 9, "it has games that are over, or winners that are not a seat"),
         ("win_probs", np.nan, "its win_probs has values outside of 0 to 1"),
     ],
 )
@@ -128,9 +126,7 @@ def test_invalid_fields_of_samples_are_refused(
         ReplayBuffer(tmp_path, CITY, 100).restore(1)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\x93NUMPY", b"cos\nsystem\n(S'touch sprung'\ntR.", None]
-)
+@pytest.mark.parametrize("content", [b"", b"cos\nsystem\n(S'touch sprung'\ntR.", None])
 def test_files_that_hold_no_samples_are_refused(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "000000.safetensors"
     if content is None:
@@ -144,10 +140,8 @@ def test_files_that_hold_no_samples_are_refused(content: bytes | None, tmp_path:
 @pytest.mark.parametrize(
     "rows",
     [
-        torch.zeros(2, SAMPLE.itemsize, dtype=torch.bfloat16),
         torch.zeros(2, SAMPLE.itemsize, dtype=torch.int8),
         torch.zeros(2, SAMPLE.itemsize - 1, dtype=torch.uint8),
-        torch.zeros(SAMPLE.itemsize, dtype=torch.uint8),
         torch.zeros(0, SAMPLE.itemsize, dtype=torch.uint8),
         torch.zeros((), dtype=torch.uint8),
     ],
@@ -156,32 +150,3 @@ def test_tensors_of_other_dtypes_and_shapes_are_refused(rows: torch.Tensor, tmp_
     (tmp_path / "000000.safetensors").write_bytes(save({ROWS: rows}))
     with pytest.raises(ValueError, match=r"000000\.safetensors is not a file .* are not samples"):
         ReplayBuffer(tmp_path, CITY, 100).restore(1)
-
-
-def test_damaged_replay_files_are_refused_or_learned_from(
-    tmp_path: Path, samples: np.ndarray
-) -> None:
-    """100 truncated files and 200 with a flipped bit: a one-line error, or samples with finite
-    losses."""
-    ReplayBuffer(tmp_path, CITY, 100).add(0, samples[:40])
-    path, rng, learner = tmp_path / "000000.safetensors", np.random.default_rng(0), None
-    data, messages = path.read_bytes(), {"truncated": [], "flipped": []}
-    for attempt in range(300):
-        broken, kind = bytearray(data), "flipped" if attempt % 3 else "truncated"
-        at = int(rng.integers(100 if attempt % 2 else len(data)))
-        broken[at] ^= 1 << int(rng.integers(8))
-        path.write_bytes(broken if kind == "flipped" else broken[:at])
-        buffer = ReplayBuffer(tmp_path, CITY, 100)
-        try:
-            buffer.restore(1)
-        except ValueError as error:
-            messages[kind].append(str(error))
-            continue
-        learner = Learner(small_network(8), CITY, SMALL_EXPERT)
-        assert all(map(np.isfinite, learner.step(buffer.sample(40, rng), 1e-3).values()))
-    assert len(messages["truncated"]) == 100
-    assert 80 < len(messages["flipped"]) < 200
-    for message in chain(*messages.values()):
-        assert message.startswith(f"{path} is not a file of a replay buffer: ")
-        assert message.isprintable()
-    assert learner is not None

@@ -16,7 +16,7 @@ def test_a_stopped_study_resumes(
     monkeypatch.setattr(generalisation, "UNLIMITED", 2)
     monkeypatch.setattr(generalisation, "OPPONENTS", {"planner": 4, "greedy": 4})
     monkeypatch.setattr(generalisation, "TEST_BOARDS", 2)
-    monkeypatch.setattr("busenv.train.expert_iteration.expert_run.TEACHER_GAMES", 5)
+    monkeypatch.setattr("busenv.train.expert_iteration.selfplay_run.PART_GAMES", 5)
     quick = generalisation.PRESETS["quick"].changed({"games": 8, "batch_size": 256})
     monkeypatch.setitem(generalisation.PRESETS, "quick", quick)
     monkeypatch.setattr("sys.argv", ["generalisation", str(tmp_path), "--seeds", "1"])

@@ -22,8 +22,8 @@ from busenv.game.board_specs import BoardSet, as_boards, sizes_of
 from busenv.play.launch import make_catalogue
 from busenv.render import map_drawing
 from busenv.render.svg import draw_boards
-from busenv.train import run_folder
 from busenv.train.config import PPOConfig
+from busenv.train.training_run import SETTINGS, store_config
 
 # SHA-256 of the boards of seeds 0 to 99, with coordinates. Another digest is another version.
 DIGESTS = {
@@ -246,9 +246,9 @@ def test_a_record_of_another_board(change: dict, message: str) -> None:
 
 def test_a_run_names_its_generated_board(tmp_path) -> None:  # type: ignore[no-untyped-def]
     """The run folder holds copies of board files, and only the spec of a generated board."""
-    run_folder.store_config(tmp_path, PPOConfig(board="generated:small:1"))
-    assert [path.name for path in tmp_path.iterdir()] == [run_folder.SETTINGS]
-    assert json.loads((tmp_path / run_folder.SETTINGS).read_text())["board"] == "generated:small:1"
+    store_config(tmp_path, PPOConfig(board="generated:small:1"))
+    assert [path.name for path in tmp_path.iterdir()] == [SETTINGS]
+    assert json.loads((tmp_path / SETTINGS).read_text())["board"] == "generated:small:1"
 
 
 def test_boards_are_offered_and_drawn() -> None:

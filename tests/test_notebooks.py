@@ -1,6 +1,5 @@
 """The notebooks are stored with their outputs, are small, and run."""
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +8,6 @@ import pytest
 
 from tests.support.notebooks import FOLDER, run_notebook, tidy
 from tests.support.pages import ROOT
-
-INSTALL = "pip install -c constraints.txt -e '.[notebooks]'"
 
 
 class Expected(NamedTuple):
@@ -54,7 +51,7 @@ def read(name: str) -> nbformat.NotebookNode:
 
 
 def shorten(name: str, text: str) -> str:
-    for replacement in SHORTENED[name].items():
+    for replacement in SHORTENED.get(name, {}).items():
         text = text.replace(*replacement)
     return text
 
@@ -76,6 +73,7 @@ def check_outputs(name: str, notebook: nbformat.NotebookNode, *, short: bool = F
 
 def test_every_notebook_is_listed() -> None:
     assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(NOTEBOOKS)
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 1_000_000
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in NOTEBOOKS:
         assert f"(notebooks/{name}.ipynb)" in readme
@@ -96,49 +94,18 @@ def test_stored_outputs_are_of_one_run(name: str) -> None:
     assert nbformat.writes(notebook) == stored
 
 
-def test_the_notebooks_are_small() -> None:
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 1_000_000
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_starts_with_instructions_and_ends_with_links(name: str) -> None:
-    first, *_, last = read(name).cells
-    assert first.cell_type == "markdown"
-    title, _, about = first.source.partition("\n")
-    assert title.startswith("# ")
-    assert INSTALL in about
-    assert "all cells; it takes" in about
-    assert last.cell_type == "markdown"
-    links = re.findall(r"\]\(([^)#]+)\)", last.source.partition("## Next\n")[2])
-    assert links
-    assert all((FOLDER / link).is_file() for link in links)
-
-
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_runs(name: str, tmp_path: Path) -> None:
+    """It leaves no files behind and has its expected outputs."""
     notebook = read(name)
-    if name in SHORTENED:
-        texts = [*NOTEBOOKS[name].words, *(cell.source for cell in notebook.cells)]
-        assert all(long in "\n".join(texts) for long in SHORTENED[name])
-        for cell in notebook.cells:
-            cell.source = shorten(name, cell.source)
-    check_run(name, notebook, tmp_path, short=name in SHORTENED)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SHORTENED)
-def test_a_long_notebook_runs_unshortened(name: str, tmp_path: Path) -> None:
-    check_run(name, read(name), tmp_path)
-
-
-def check_run(
-    name: str, notebook: nbformat.NotebookNode, folder: Path, *, short: bool = False
-) -> None:
-    """Run the notebook; it leaves no files behind and has its expected outputs."""
-    current, temporary = folder / "current", folder / "temporary"
+    texts = [*NOTEBOOKS[name].words, *(cell.source for cell in notebook.cells)]
+    assert all(long in "\n".join(texts) for long in SHORTENED.get(name, {}))
+    for cell in notebook.cells:
+        cell.source = shorten(name, cell.source)
+    current, temporary = tmp_path / "current", tmp_path / "temporary"
     current.mkdir()
     temporary.mkdir()
     run_notebook(notebook, current, temporary)
     assert [*current.iterdir()] == []
     assert [*temporary.glob("busenv-*")] == []
-    check_outputs(name, notebook, short=short)
+    check_outputs(name, notebook, short=True)

@@ -12,7 +12,7 @@ from busenv import load_board
 from busenv.core.bots import GREEDY
 from busenv.core.state import MAX_PLAYERS
 from busenv.networks.factory import build_network
-from busenv.train import ppo_run
+from busenv.train import ppo
 from busenv.train.config import PPOConfig
 from busenv.train.ppo import (
     LEARNER,
@@ -29,8 +29,9 @@ from busenv.train.ppo import (
     play_rollout,
     sample,
     update,
+    uses_bfloat16,
 )
-from busenv.train.ppo_run import find_device, uses_bfloat16
+from busenv.train.ppo_run import find_device
 from tests.support.training import DEVICES
 
 CPU, PAST = torch.device("cpu"), 3
@@ -275,7 +276,7 @@ def test_precision_is_chosen_by_the_setting_and_the_processor(
     supported: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = {"avx512bf16": supported, "amx-bf16": False}
-    monkeypatch.setattr(ppo_run, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(ppo, "get_host_cpu_features", lambda: features)
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     assert uses_bfloat16("auto", cpu) == supported
     assert not uses_bfloat16("auto", gpu)

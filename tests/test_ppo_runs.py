@@ -7,23 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from busenv import REWARDS, cli, load_board
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
-from busenv.train import ppo_run, run
 from busenv.train.checkpoint import CHECKPOINT_FILE
-from busenv.train.config import PRESETS, PPOConfig, parse_settings
-from busenv.train.config_files import read_config
+from busenv.train.config import PPOConfig
+from busenv.train.config_files import ALL_PRESETS, parse_settings, read_config
 from busenv.train.league import League, update_scores
 from busenv.train.learning_curve import read_curve
-from busenv.train.ppo import Games
 from busenv.train.ppo_run import PPORun
 from tests.support.training import DEVICES, SMALL_PPO, parameters, same_tensors
 
@@ -57,38 +54,6 @@ def test_a_run_is_repeatable_and_resumes_bit_for_bit(device: str, tmp_path: Path
     assert not same_tensors(fresh, parameters(other))
 
 
-def test_a_run_continues_as_if_it_had_not_been_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a rollout, and after the update; as in a notebook, on the same object."""
-    straight, interrupted = PPORun(SMALL_PPO, tmp_path / "a"), PPORun(SMALL_PPO, tmp_path / "b")
-    play, update = Games.step, ppo_run.update
-
-    def stopped_play(games: Games, *arguments: Any) -> torch.Tensor:
-        calls.append(1)
-        if len(calls) == 10:
-            raise KeyboardInterrupt
-        return play(games, *arguments)
-
-    def stopped_update(*arguments: Any, **settings: Any) -> None:
-        update(*arguments, **settings)
-        raise KeyboardInterrupt
-
-    for owner, name, stopped in (
-        (Games, "step", stopped_play),
-        (ppo_run, "update", stopped_update),
-    ):
-        for _ in range(2):
-            straight.step()
-            calls: list[int] = []
-            with monkeypatch.context() as patched:
-                patched.setattr(owner, name, stopped)
-                with pytest.raises(KeyboardInterrupt):
-                    interrupted.step()
-            interrupted.step()
-            assert same_tensors(parameters(straight), parameters(interrupted))
-
-
 def test_a_run_starts_from_a_model(tmp_path: Path) -> None:
     first = PPORun(SMALL_PPO, str(tmp_path / "first"))
     first.step()
@@ -96,7 +61,7 @@ def test_a_run_starts_from_a_model(tmp_path: Path) -> None:
     start = str(tmp_path / "model.safetensors")
     second = PPORun(SMALL_PPO.changed({"init_from": start}), tmp_path / "second")
     assert same_tensors(parameters(first), parameters(second))
-    with pytest.raises(ValueError, match="width 8; the settings have 'mlp' of width 32"):
+    with pytest.raises(ValueError, match=r"has network, width .*; the settings have .*32"):
         PPORun(SMALL_PPO.changed({"init_from": start, "width": 32}), tmp_path / "third")
     with pytest.raises(FileNotFoundError, match=r"no file .*none\.safetensors"):
         PPORun(
@@ -164,43 +129,34 @@ def test_scores_count_pairs_of_seats(tmp_path: Path) -> None:
     assert planner.score == 0.5
 
 
-def test_a_checkpoint_of_another_width_and_a_full_disk_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def quoted(names: Iterable[str]) -> str:
+    *most, last = map(repr, names)
+    return f"{', '.join(most)} or {last}"
+
+
+def test_a_checkpoint_of_another_width_is_refused(tmp_path: Path) -> None:
     PPORun(SMALL_PPO, tmp_path).save()
-    with pytest.raises(ValueError, match="not a valid checkpoint"):
+    with pytest.raises(ValueError, match="not a valid checkpoint of these settings"):
         PPORun(SMALL_PPO.changed({"width": 9}), tmp_path)
-    monkeypatch.setattr(run, "FREE_BYTES", 2**62)
-    with pytest.raises(OSError, match="MB of disk space are free; required: "):
-        PPORun(SMALL_PPO, tmp_path / "fresh")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"network": "oracle"}, "network is 'oracle'; allowed: mlp"),
-        ({"games": 0}, "games is 0; allowed: a whole number 1 to 1,000,000"),
-        ({"games": "7"}, "games is '7'; allowed: a whole number"),
-        ({"gamma": math.nan}, "gamma is nan; allowed: a number 0 to 1"),
-        ({"entropy_coef": math.inf}, "entropy_coef is inf; allowed: a number 0 to 10"),
-        ({"players": [2]}, "players has 2; allowed: a whole number 3 to 5"),
-        ({"players": []}, "players is .*; allowed: one or more"),
-        ({"seed": 2**64}, "seed is 18446744073709551616; allowed"),
+        ({"games": 0}, "games is 0; input should be greater than or equal to 1"),
+        ({"gamma": math.nan}, "gamma is nan; input should be a finite number"),
+        ({"players": [2]}, "players.0 is 2; input should be greater than or equal to 3"),
+        ({"players": []}, r"players is \(\); tuple should have at least 1 item"),
         ({"seconds": 1.0, "decisions": 5}, "seconds is 1.0 and decisions is 5; allowed: exactly"),
         ({"gama": 1.0}, r"^no setting 'gama'; did you mean 'gamma'\?$"),
         ({"thing": 1.0}, "no setting 'thing'; there are network, width"),
-        ({"bots": []}, "opponent_share is 0.5, but bots is empty; allowed: at least one bot"),
-        ({"bots": ["greedy", "nobody"]}, "bots has 'nobody'; unknown agent 'nobody'; allowed"),
-        ({"rated": []}, "rated is .*; allowed: one or more"),
-        ({"bots": ["ppo:x.safetensors"]}, "bots has 'ppo:x.safetensors'; .*no file x.safetensors"),
-        ({"bots": ["exec:/bin/cat"]}, "bots has 'exec:/bin/cat'; allowed: an agent that plays bat"),
+        ({"bots": []}, "opponent_share is 0.5, but bots is empty; add a bot"),
+        ({"bots": ["greedy", "nobody"]}, "bots.1 is 'nobody'; .*nknown agent 'nobody'"),
+        ({"bots": ["exec:/bin/cat"]}, "bots.0 is 'exec:/bin/cat'; allowed: an agent that plays"),
+        ({"bots": ["ppo:x.safetensors"]}, "bots.0 is 'ppo:x.safetensors'; .*no file x.safetensors"),
         ({"rules": "monopoly"}, "rules is 'monopoly'; unknown rules"),
-        ({"board": "town.json"}, "board is 'town.json'; no board 'town.json'"),
         ({"board": "generated:city:test:3"}, "never trained on; allowed: generated:SIZE:train"),
-        ({"board": "generated:small:1000000999"}, "'generated:small:1000000999'; .*never trained"),
-        ({"board": "generated:small:train:0"}, "'0' boards; allowed: 1 to 1000000"),
-        ({"reward": "fun"}, f"reward is 'fun'; allowed: {', '.join(REWARDS)}$"),
-        ({"self": 1}, "no setting 'self'"),
+        ({"reward": "fun"}, f"reward is 'fun'; input should be {quoted(REWARDS)}$"),
     ],
 )
 def test_invalid_settings_are_refused_in_one_line(changes: dict[str, object], message: str) -> None:
@@ -221,26 +177,28 @@ def test_setting_decisions_clears_seconds_and_vice_versa() -> None:
 def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"games": 5, "decisions": 100, "players": [3, 5]}))
-    config = read_config(str(path))
-    assert (config.games, config.decisions, config.seconds) == (5, 100, None)
+    config = read_config(str(path), ["games=6"])
+    assert isinstance(config, PPOConfig)
+    assert (config.games, config.decisions, config.seconds) == (6, 100, None)
     assert config.players == (3, 5)
-    for preset in PRESETS.values():
+    for preset in ALL_PRESETS.values():
         path.write_text(json.dumps(preset.to_dict()))
         assert read_config(str(path)) == preset
-    words = parse_settings(["games=7", "players=3,4", "bots=", "seconds=2", "network=mlp"])
-    assert words == {"games": 7, "players": (3, 4), "bots": (), "seconds": 2.0, "network": "mlp"}
-    assert parse_settings(['rated=["greedy", "exec:/bin/cat a,b"]', "players=[3]"]) == {
-        "rated": ("greedy", "exec:/bin/cat a,b"), "players": (3,)
+    words = ["games=7", "players=3,4", "bots=", "seconds=2", "network=mlp"]
+    assert parse_settings(words, PPOConfig) == {
+        "games": 7, "players": (3, 4), "bots": (), "seconds": 2.0, "network": "mlp"
     }  # fmt: skip
+    words = ['rated=["greedy", "uct:3"]', "players=[3]"]
+    assert parse_settings(words, PPOConfig) == {"rated": ("greedy", "uct:3"), "players": (3,)}
     for text, message in (
-        ("bots=[", r"bots has \[; unknown agent '\['"),
         ("games", "setting 'games'; allowed: NAME=VALUE"),
-        ("players=3,x", "players has x; allowed: a whole number 3 to 5"),
-        ("entropy_coef=1e999", "entropy_coef is 1e999; allowed: a number 0 to 10"),
+        ("players=3,x", "players=3,x: 1 is 'x'; input should be a valid integer"),
+        ("entropy_coef=1e999", "entropy_coef=1e999: input should be less than or equal to 10"),
         ("second=3", r"no setting 'second'; did you mean 'seconds'\?"),
+        ("method=expert", "method=expert: input should be 'ppo'"),
     ):
         with pytest.raises(ValueError, match=message):
-            parse_settings([text])
+            parse_settings([text], PPOConfig)
     with pytest.raises(ValueError, match=r"did you mean 'standard'\?"):
         read_config("standart")
     path.write_text("[]")

@@ -22,7 +22,7 @@ from busenv.networks.model_files import load_model, save_model
 from busenv.train.expert_iteration.samples import make_batch
 from tests.support.networks import CITY, positions, random_network
 from tests.support.positions import relabelled
-from tests.support.training import teacher_samples
+from tests.support.training import network_samples
 
 SITES = len(CITY.sites)
 KINDS = ("mlp", "seats", "features")
@@ -80,7 +80,7 @@ def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
 
 
 def test_relabelled_types_change_no_sample() -> None:
-    samples = teacher_samples()
+    samples = network_samples()
     turned = relabelled_samples(samples)
     for relative in (False, True):
         one, two = (make_batch(rows, CITY, 0.5, Inputs(relative)) for rows in (samples, turned))

@@ -12,16 +12,18 @@ import pytest
 from busenv import Batch, Board, BoardError, Game, load_board
 from busenv.agents import make_agent
 from busenv.agents.match import Score, play_match
-from busenv.cli.demo import train_and_report
+from busenv.cli.train_report import train_and_report
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import load_model, save_model
 from busenv.train import training_run
 from busenv.train.config import training_boards
-from busenv.train.expert_iteration import learner
-from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.expert_iteration import learner, selfplay_run
+from busenv.train.expert_iteration.agent_selfplay import play_agent_games
+from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
+from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples
 from busenv.train.expert_iteration.samples import make_batch
-from busenv.train.expert_iteration.teacher_data import play_teacher_games
+from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.ppo_run import PPORun
 from busenv.train.training_run import evaluate, evaluate_against, rating_boards
 from tests.support.training import RULES, SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
@@ -31,21 +33,7 @@ SET = SMALL_PPO.changed(
 )
 
 BOARDS = training_boards(SET.board)
-EXPERT_SET = SMALL_EXPERT.changed(
-    {
-        "board": SET.board, "games": 6, "decisions": 3000,
-        "teacher": "greedy", "teacher_games": 64, "teacher_sample_share": 0.05,
-    }
-)  # fmt: skip
-
-
-def test_a_rollout_is_played_on_several_boards(tmp_path: Path) -> None:
-    run = PPORun(SET, tmp_path)
-    run.step()
-    tags = {*run._games.batch.games["board_tag"].tolist()}
-    boards = {load_board(f"generated:small:{seed}").array["tag"][0] for seed in range(6)}
-    assert len(tags) > 2
-    assert tags <= boards
+EXPERT_SET = SMALL_EXPERT.changed({"board": SET.board, "games": 6, "decisions": 1000})
 
 
 def test_a_run_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
@@ -53,6 +41,8 @@ def test_a_run_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     while not straight.is_done:
         straight.step()
     assert straight.iteration > straight.config.snapshot_every  # with past selves
+    tags = {*straight._games.batch.games["board_tag"].tolist()}
+    assert 2 < len(tags & {board.array["tag"][0] for board in BOARDS}) == len(tags)
     stopped.step()
     stopped.save()
     stopped.step()  # not saved
@@ -60,8 +50,6 @@ def test_a_run_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     while not resumed.is_done:
         resumed.step()
     assert same_tensors(parameters(straight), parameters(resumed))
-    with pytest.raises(ValueError, match=r"a board with fingerprint .*small:train:7 is another"):
-        PPORun(SET.changed({"board": "generated:small:train:7"}), stopped.folder)
 
 
 def test_a_model_of_a_set_plays_all_boards_of_the_size(tmp_path: Path) -> None:
@@ -109,14 +97,6 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
     assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
 
 
-def test_wins_are_attributed_where_each_board_has_one_game() -> None:
-    board = "generated:city:train:16"
-    own, others = evaluate_against(make_agent("random"), "planner", 16, 1, board=board)
-    assert (own.wins, others.wins) == (0, 16)
-    assert own.rank > 2.5
-    assert own.points < others.points
-
-
 def test_cards_with_other_boards_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     card = {"network": "mlp", "width": 8}
@@ -141,41 +121,24 @@ def test_cards_with_other_boards_are_refused(tmp_path: Path) -> None:
 def test_expert_iteration_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     straight = ExpertRun(EXPERT_SET, tmp_path / "straight")
     straight.step()
-    assert_on_several_boards(straight.folder / "teacher")
-    for _ in range(2):
-        straight.step()
     shutil.copytree(straight.folder, tmp_path / "stopped")
     while not straight.is_done:
         straight.step()
-    assert_on_several_boards(straight.folder / "replay")
-    assert straight.iteration > 2 + EXPERT_SET.snapshot_every  # with past selves
+    samples = np.concatenate(read_samples([straight.folder / "replay"], BOARDS))
+    tags = np.array([board.array["tag"][0] for board in BOARDS])
+    assert len(np.unique(samples["board_index"])) > 2
+    assert (samples["game"]["board_tag"] == tags[samples["board_index"]]).all()
     resumed = ExpertRun(EXPERT_SET, tmp_path / "stopped")
     while not resumed.is_done:
         resumed.step()
     assert same_tensors(parameters(straight), parameters(resumed))
 
 
-def assert_on_several_boards(folder: Path) -> None:
-    samples = np.concatenate(read_samples([str(folder)], BOARDS))
-    tags = np.array([board.array["tag"][0] for board in BOARDS])
-    assert len(np.unique(samples["board_index"])) > 2
-    assert (samples["game"]["board_tag"] == tags[samples["board_index"]]).all()
-
-
-def test_an_expert_model_of_a_set_searches_on_all_boards_of_the_size(tmp_path: Path) -> None:
-    train_and_report(EXPERT_SET.changed({"decisions": 800}), tmp_path, games=16)
-    agent = make_agent(f"az:{tmp_path / 'model.safetensors'}:4")
-    game = Game(board="generated:small:7", seed=1)
-    assert agent.act(game) in game.legal_actions()
-    with pytest.raises(ValueError, match=r"trained on .*small:train:6.*, not on Board"):
-        agent.act(Game(board="generated:medium:1", seed=1))
-
-
 def samples_of_boards(indices: list[int], boards: Sequence[Board] = BOARDS) -> np.ndarray:
     """Samples of two games on each of these boards of a set."""
     rng, parts = np.random.default_rng(1), []
     for index in indices:
-        part = play_teacher_games(
+        part = play_agent_games(
             make_agent("greedy"), boards[index], RULES,
             num_players=np.array([3, 5]), sample_share=0.1, rng=rng,
         )  # fmt: skip
@@ -196,12 +159,9 @@ def test_a_batch_holds_the_rows_of_each_board(kind: str) -> None:
             assert (array[where] == expected).all()
 
 
-MIXED = EXPERT_SET.changed(
-    {
-        "board": "generated:mixed:train:6", "network": "board",
-        "teacher_share": 1.0, "decisions": 400,
-    }
-)  # fmt: skip
+MIXED = FitConfig(
+    board="generated:mixed:train:6", network="board", width=8, threads=1, rated=("random",)
+)
 
 
 def test_mixed_sets_alternate_all_sizes() -> None:
@@ -221,41 +181,20 @@ def test_mixed_sets_alternate_all_sizes() -> None:
             config.changed({"board": MIXED.board})
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        pytest.param({"teacher_share": 0.5, "decisions": 3000}, marks=pytest.mark.slow),
-    ],
-    ids=["teacher", "self-play"],
-)
-def test_a_run_on_boards_of_all_sizes_resumes_bit_for_bit(
-    changes: dict[str, float], tmp_path: Path
+def test_a_network_for_every_board_is_fitted_and_rated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = MIXED.changed(changes)
-    straight = ExpertRun(config, tmp_path / "straight")
-    straight.step()
-    shutil.copytree(straight.folder, tmp_path / "stopped")
-    assert_all_sizes(straight, "teacher")
-    while not straight.is_done:
-        straight.step()
-    if changes:
-        assert_all_sizes(straight, "replay")
-    else:
-        assert straight.decisions == straight.imitated  # self-play compiles for minutes
-    resumed = ExpertRun(config, tmp_path / "stopped")
-    while not resumed.is_done:
-        resumed.step()
-    assert same_tensors(parameters(straight), parameters(resumed))
-    counts = {games: rating_boards(resumed, games) for games in (16, 32, 100, 130)}
+    monkeypatch.setattr(selfplay_run, "PART_GAMES", 16)
+    games = SelfPlayConfig(agent="greedy", board=MIXED.board, samples=1, full_search_share=0.05)
+    run_selfplay(games, tmp_path / "games")
+    run = FitRun(MIXED.changed({"data": (str(tmp_path / "games"),)}), tmp_path / "run")
+    (samples,) = run._parts
+    assert len({*(samples["board_index"] % 4)}) > 2  # sizes
+    assert run.step().scalars["train/policy_loss"] > 0
+    counts = {games: rating_boards(run, games) for games in (16, 32, 100, 130)}
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]
-    assert evaluate(resumed, resumed.agent, "random", 16)[0].games == 16
-
-
-def assert_all_sizes(run: ExpertRun, folder: str) -> None:
-    samples = read_samples([str(run.folder / folder)], run.boards)
-    assert {*np.unique(np.concatenate(samples)["board_index"] % 4)} == {0, 1, 2, 3}
+    assert evaluate(run, run.agent, "random", 16)[0].games == 16
 
 
 def test_losses_of_a_batch_are_means_over_all_sizes() -> None:
@@ -273,26 +212,6 @@ def test_losses_of_a_batch_are_means_over_all_sizes() -> None:
     ):
         expected = sum(part[f"train/{name}"] for part in parts) / target.sum()
         assert losses[f"train/{name}"] == pytest.approx(expected, rel=1e-5)
-
-
-def test_accumulated_gradients_equal_those_of_the_whole_batch(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    samples = samples_of_boards([0, 3])[::3].copy()
-    samples["policy"][:5] = 0
-    network = build_network("board", None, 8, seed=1, relative_types=True)
-    updates = learner.Learner(network, BOARDS, MIXED)
-
-    def gradient() -> np.ndarray:
-        updates.step(samples, learning_rate=0.0)
-        gradients = [p.grad.numpy().ravel() for p in network.parameters() if p.grad is not None]
-        return np.concatenate(gradients)
-
-    whole = gradient()
-    assert len(samples) > 14
-    monkeypatch.setattr(learner, "split_by_size", lambda batch, _: [batch[:7], batch[7:]])
-    assert np.abs(whole).max() > 0.01
-    np.testing.assert_allclose(gradient(), whole, atol=1e-6)
 
 
 def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:

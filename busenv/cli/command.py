@@ -120,7 +120,7 @@ def add_rating_options(parser: argparse.ArgumentParser, games: str) -> None:
 
 
 def add_rating_games(parser: argparse.ArgumentParser) -> None:
-    add_count(parser, "--games", 400, "games against each opponent in the final rating")
+    add_count(parser, "--games", 200, "games against each opponent in the final rating")
 
 
 def add_workers(parser: argparse.ArgumentParser, description: str) -> None:

@@ -16,6 +16,18 @@ from busenv.cli.command import (
 )
 
 EXTRAS = ("train", "report")
+WIDTH = 128  # of the demo's network: in three minutes it learns more than a wider, slower one
+
+
+def _add_settings(parser: argparse.ArgumentParser, example: str) -> None:
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"override settings, such as {example}",
+    )
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +44,14 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo(args: argparse.Namespace) -> None:
-    from busenv.cli.demo import run_demo
+    from busenv.cli.train_report import MAX_THREADS, train_and_report
+    from busenv.common.cores import available_cores
+    from busenv.train.config import PRESETS
 
-    run_demo(args.out or new_folder("demo"), args.seconds, args.games, args.seed)
+    threads = min(available_cores(), MAX_THREADS)
+    changes = {"width": WIDTH, "threads": threads, "seconds": args.seconds, "seed": args.seed}
+    config = PRESETS["quick"].changed(changes)
+    train_and_report(config, args.out or new_folder("demo"), args.games)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
@@ -45,23 +62,15 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "decisions) or expert (expert iteration, an hour); or a settings file FILE.json; or a run "
         "folder to resume",
     )
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="override settings, such as seconds=600 or board=map.json",
-    )
+    _add_settings(parser, "seconds=600 or board=map.json")
     add_rating_games(parser)
     add_out(parser, "runs/train-DATE-TIME")
     add_ray(parser)
 
 
 def _train(args: argparse.Namespace) -> None:
-    from busenv.cli.demo import train_and_report
-    from busenv.train.config import parse_settings
-    from busenv.train.config_files import ALL_PRESETS, config_class_of, programs, read_config
+    from busenv.cli.train_report import train_and_report
+    from busenv.train.config_files import ALL_PRESETS, read_config
 
     source = Path(args.config)
     resumes = args.config not in ALL_PRESETS and source.is_dir()
@@ -70,9 +79,43 @@ def _train(args: argparse.Namespace) -> None:
         source /= "run.json"
         if not source.exists():
             raise ValueError(f"{args.config} is not a run folder: it has no {source.name}")
-    given = parse_settings(args.set, config_class_of(str(source)))
-    config = read_config(str(source), programs(given)).changed(given)
-    train_and_report(config, folder, args.games, args.ray)
+    train_and_report(read_config(str(source), args.set), folder, args.games, args.ray)
+
+
+def _add_selfplay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "agent", metavar="AGENT", help="agent that plays, such as az:city-4:96 or uct:50"
+    )
+    _add_settings(parser, "samples=1000000 or players=3,4,5")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", required=True, help="folder of the samples"
+    )
+    add_ray(parser)
+
+
+def _selfplay(args: argparse.Namespace) -> None:
+    from busenv.train.config_files import parse_settings
+    from busenv.train.expert_iteration.expert_config import SelfPlayConfig
+    from busenv.train.expert_iteration.selfplay_run import run_selfplay
+
+    settings = {**parse_settings(args.set, SelfPlayConfig), "agent": args.agent}
+    run_selfplay(SelfPlayConfig().changed(settings), args.out, ray=args.ray)
+
+
+def _add_fit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", nargs="+", metavar="FOLDER", help="folders of samples")
+    _add_settings(parser, "network=seats or epochs=2")
+    add_rating_games(parser)
+    add_out(parser, "runs/fit-DATE-TIME")
+
+
+def _fit(args: argparse.Namespace) -> None:
+    from busenv.cli.train_report import train_and_report
+    from busenv.train.config_files import parse_settings
+    from busenv.train.expert_iteration.expert_config import FitConfig
+
+    settings = {**parse_settings(args.set, FitConfig), "data": tuple(args.data)}
+    train_and_report(FitConfig().changed(settings), args.out or new_folder("fit"), args.games)
 
 
 COMMANDS = (
@@ -98,6 +141,32 @@ COMMANDS = (
         _add_train,
         _train,
         "Train an agent with a preset or a settings file, or resume a run.",
+        EXTRAS,
+    ),
+    Command(
+        "selfplay",
+        "play games to learn from",
+        (
+            "busenv selfplay uct:50 --out runs/games",
+            "busenv selfplay az:city-4:96 --set samples=1000000 bot_share=0.25 --out runs/games",
+        ),
+        _add_selfplay,
+        _selfplay,
+        "Let an agent play against itself, and write the positions, its policy and the results "
+        "to a folder. The same command continues after a stop, or with more samples.",
+        EXTRAS,
+    ),
+    Command(
+        "fit",
+        "fit a network to such games",
+        (
+            "busenv fit runs/games --set epochs=2",
+            "busenv fit runs/games runs/more-games --set network=seats --out runs/fit",
+        ),
+        _add_fit,
+        _fit,
+        "Fit a network to the samples of `busenv selfplay`, and rate it. `busenv train FOLDER` "
+        "resumes.",
         EXTRAS,
     ),
 )

@@ -27,8 +27,6 @@ NETWORKS: dict[str, Any] = {
     "features": partial(SeatsMlp, evaluation_features=True),
     "board": BoardNetwork,
 }
-# By kind of a network, the other kinds that its weights may initialise.
-COMPATIBLE = {"mlp": ("seats", "features"), "seats": ("features",)}
 
 
 def build_network(
@@ -74,19 +72,3 @@ def _initialise(network: nn.Module) -> None:
     for module in network.modules():
         if isinstance(module, nn.Sequential) and isinstance(module[-1], nn.Linear):
             nn.init.orthogonal_(module[-1].weight, 0.01)
-
-
-def load_compatible(network: nn.Module, past: nn.Module) -> None:
-    """Initialise a network from one of its kind or of a kind that COMPATIBLE lists for it.
-
-    It then plays as `past` does: additional inputs have weight 0. Heads of another shape keep their
-    random weights.
-    """
-    weights = network.state_dict()
-    for name, tensor in past.state_dict().items():
-        if name == "shared.weight":
-            weights[name] = torch.zeros_like(weights[name])
-            weights[name][:, : tensor.shape[1]] = tensor
-        elif weights[name].shape == tensor.shape:
-            weights[name] = tensor
-    network.load_state_dict(weights)

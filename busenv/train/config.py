@@ -1,24 +1,23 @@
-"""Settings of a training run: frozen, validated values, and the presets."""
+"""Settings of a training run: frozen, validated values, and the presets of PPO."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Annotated, Any, Literal, get_origin
+from contextlib import closing
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
-from pydantic_core import from_json
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from typing_extensions import Self
 
 from busenv.agents import AgentError, make_agent
-from busenv.error_text import did_you_mean, truncate
+from busenv.error_text import did_you_mean
 from busenv.errors import BoardError
 from busenv.game.board import Board
 from busenv.game.board_specs import GeneratedBoards, board_at, is_held_out, load_boards
 from busenv.game.rules import as_rules
 from busenv.networks.factory import MAX_WIDTH
 from busenv.networks.logits import HIGHEST_TEMPERATURE
-from busenv.schema import LONGEST_SENTENCE, Schema
+from busenv.schema import Schema, first_error
 from busenv.train.ppo import PPOSettings
 
 
@@ -49,84 +48,127 @@ def training_boards(spec: str) -> Board | GeneratedBoards:
     return boards
 
 
-def _check_batch_agent(spec: str) -> None:
-    """Check the spec of an agent that plays in training; "" for none."""
-    if spec:
-        agent = make_agent(spec)
-        agent.close()
+def check_batch_agent(spec: str) -> None:
+    """Raise ValueError unless a spec is that of an agent that plays batches of games."""
+    with closing(make_agent(spec)) as agent:
         if agent.needs_history:
             raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
 
 
-def _check_bot(spec: str) -> None:
-    if not spec:
-        raise ValueError("allowed: an agent that plays batches of games")
-    _check_batch_agent(spec)
-
-
-def _with_one_limit(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings in which one limit, `seconds` or `decisions`, removes the other."""
-    for limit, other in (("decisions", "seconds"), ("seconds", "decisions")):
-        if settings.get(limit) is not None and other not in settings:
-            return {**settings, other: None}
-    return settings
-
-
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
-SmallPositive = Annotated[float, Field(ge=1e-8, le=1)]
-Seconds = Annotated[float, Field(ge=1e-3, le=1e9)]
-Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
-PlayerCounts = Annotated[tuple[Annotated[int, Field(ge=3, le=5)], ...], Field(min_length=1)]
-Temperature = Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)]
-Threads = Annotated[int, Field(ge=1, le=1024)]
+PlayerCounts = Annotated[
+    tuple[Annotated[int, Field(ge=3, le=5)], ...],
+    Field(min_length=1, description="numbers of players of the games"),
+]
+Rules = Annotated[
+    str, accepted_by(as_rules), Field(description="name of an edition, or a file of rules")
+]
+TrainingBoard = Annotated[
+    str,
+    accepted_by(training_boards),
+    Field(
+        description="name or file of a board, `generated:SIZE:SEED`, or a set of boards: "
+        "`generated:SIZE:train`"
+    ),
+]
+Seed = Annotated[
+    int, Field(ge=0, le=2**63 - 1, description="seed of weights, games and minibatches")
+]
+Threads = Annotated[int, Field(ge=1, le=1024, description="threads of torch and of the games")]
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
-Teacher = Annotated[str, accepted_by(_check_batch_agent)]
-Bot = Annotated[str, accepted_by(_check_bot)]
-Rated = Annotated[tuple[Spec, ...], Field(min_length=1)]
+Bot = Annotated[str, accepted_by(check_batch_agent)]
 
 
-class RunConfig(Schema):
-    """Settings that all kinds of runs share; docs/training_settings.md describes every field."""
+class Settings(Schema):
+    """Validated settings of a run; errors are those of pydantic, which are ValueErrors."""
 
-    network: str
-    width: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 256
-    relative_types: bool = True
-    init_from: str = ""
-    players: PlayerCounts = (4,)
-    board: Annotated[str, accepted_by(training_boards)] = "city"
-    rules: Annotated[str, accepted_by(as_rules)] = "capstone-2024"
-    games: Count
-    batch_size: Count
-    learning_rate: SmallPositive = 4e-4
-    seconds: Seconds | None = 180.0
-    decisions: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    temperature: Temperature = 0.25
-    rated: Rated = ("random", "greedy", "planner")
-    rate_every: Seconds = 20.0
-    rate_games: Count = 128
-    snapshot_every: Count = 25
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
-    threads: Threads = 2
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-
-    def __init__(self, /, **settings: Any) -> None:
+    @model_validator(mode="before")
+    @classmethod
+    def _as_fields(cls, settings: dict[str, Any]) -> dict[str, Any]:
         # JSON has lists where the fields are tuples.
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-        try:
-            super().__init__(**_with_one_limit(settings))
-        except ValidationError as error:
-            raise ValueError(truncate(_sentence(error, type(self)), LONGEST_SENTENCE)) from None
+        # One limit removes the other.
+        for limit, other in (("decisions", "seconds"), ("seconds", "decisions")):
+            if settings.get(limit) is not None and other in cls.model_fields:
+                settings.setdefault(other, None)
+        return settings
 
-    @model_validator(mode="after")
-    def _check_length(self) -> Self:
-        if (self.seconds is None) == (self.decisions is None):
-            raise ValueError(
-                f"seconds is {self.seconds} and decisions is {self.decisions}; allowed: exactly "
-                "one of them"
-            )
-        return self
+    def changed(self, changes: dict[str, Any]) -> Self:
+        """Return a copy with some fields changed; setting one limit removes the other.
+
+        ValueError, in one line, names an unknown field, or a wrong value and what is allowed.
+        """
+        unknown = [name for name in changes if name not in type(self).model_fields]
+        if unknown:
+            raise ValueError(unknown_setting(unknown[0], type(self)))
+        settings = self.model_dump()
+        if any(changes.get(limit) is not None for limit in ("seconds", "decisions")):
+            settings = {k: v for k, v in settings.items() if k not in ("seconds", "decisions")}
+        try:
+            return type(self)(**{**settings, **changes})
+        except ValidationError as error:
+            raise ValueError(first_error(error)) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON values."""
+        return self.model_dump(mode="json")
+
+
+def unknown_setting(name: str, kind: type[Settings]) -> str:
+    """Return the error message for a setting that does not exist."""
+    meant = did_you_mean(name, kind.model_fields)
+    return f"no setting {name!r}" + (meant or f"; there are {', '.join(kind.model_fields)}")
+
+
+class RunConfig(Settings):
+    """Settings that all kinds of runs share."""
+
+    network: str
+    width: int = Field(
+        default=256,
+        ge=4,
+        le=MAX_WIDTH,
+        description="units per layer; of kind `board`, per intersection",
+    )
+    relative_types: bool = Field(
+        default=True, description="whether building types are counted from the clock"
+    )
+    init_from: str = Field(default="", description="model to start from; empty: random weights")
+    players: PlayerCounts = (4,)
+    board: TrainingBoard = "city"
+    rules: Rules = "capstone-2024"
+    batch_size: int = Field(default=512, ge=1, le=10**6, description="decisions per minibatch")
+    learning_rate: float = Field(
+        default=4e-4,
+        ge=1e-8,
+        le=1,
+        description="initial rate; falls linearly to a twentieth at the end",
+    )
+    temperature: float = Field(
+        default=0.25,
+        ge=0,
+        le=HIGHEST_TEMPERATURE,
+        description="of the agent in ratings and of `net:PATH`; 0: most likely action",
+    )
+    rated: tuple[Spec, ...] = Field(
+        default=("random", "greedy", "planner"),
+        min_length=1,
+        description="agents that the learner is rated against",
+    )
+    rate_every: float = Field(
+        default=20.0,
+        ge=1e-3,
+        le=1e9,
+        description="seconds between ratings, or more where they would take over a tenth of the "
+        "run",
+    )
+    rate_games: int = Field(default=128, ge=1, le=10**6, description="games per rating and agent")
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        default="auto",
+        description="precision of the layers during learning; `auto`: bfloat16 on a CPU with "
+        "instructions for it",
+    )
+    seed: Seed = 0
+    threads: Threads = 2
 
     @model_validator(mode="after")
     def _check_board_sizes(self) -> Self:
@@ -144,23 +186,32 @@ class RunConfig(Schema):
         """Number of players in ratings: 4 if the run has games of 4, else its first number."""
         return 4 if 4 in self.players else self.players[0]
 
-    def changed(self, changes: dict[str, Any]) -> Self:
-        """Return a copy with some fields changed; setting one limit removes the other.
 
-        ValueError names an unknown field, or a wrong value and what is allowed.
-        """
-        return type(self)(**{**self.model_dump(), **_with_one_limit(changes)})
+class LimitedConfig(RunConfig):
+    """Settings of runs that play: they end after a time or a number of decisions."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
-        return self.model_dump(mode="json")
+    seconds: float | None = Field(
+        default=180.0, ge=1e-3, le=1e9, description="length in seconds, ratings included"
+    )
+    decisions: int | None = Field(
+        default=None, ge=1, le=10**15, description="length of the run in training decisions"
+    )
+
+    @model_validator(mode="after")
+    def _check_length(self) -> Self:
+        if (self.seconds is None) == (self.decisions is None):
+            raise ValueError(
+                f"seconds is {self.seconds} and decisions is {self.decisions}; allowed: exactly "
+                "one of them"
+            )
+        return self
 
 
 DEFAULTS = PPOSettings()
 
 
-class PPOConfig(RunConfig):
-    """Settings of a PPO run; docs/training_settings.md describes every field.
+class PPOConfig(LimitedConfig):
+    """Settings of a PPO run; the description of each field states its meaning.
 
     A run ends after `seconds`, or after `decisions` training decisions: exactly one of the two is
     given. With `decisions`, the same seed, device and precision and one thread of torch give the
@@ -168,37 +219,72 @@ class PPOConfig(RunConfig):
     with a larger `seconds` or `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and
     `max_grad_norm` are as in Schulman et al. (2017).
 
-    One seat of each game is the learner's. `opponent_share` is the probability that any other seat
-    is a bot's or a past self's. If it is above 0, copies of one opponent hold all other seats in
+    One seat of each game is the learner's; each other seat goes to a bot or a past self with
+    probability `opponent_share`. If that is above 0, copies of one opponent hold all other seats in
     40% of the games, as in ratings.
-
-    ValueError, in one line, names a setting, its value and what is allowed.
     """
 
-    method: Literal["ppo"] = "ppo"
-    network: Literal["mlp"] = "mlp"
-    reward: Literal["win", "rank", "margin", "deliveries", "shaped"] = "margin"
-    reward_unit: Scale = DEFAULTS.reward_unit
-    games: Count = 256
-    steps: Annotated[int, Field(ge=1, le=10_000)] = DEFAULTS.steps
-    batch_size: Count = DEFAULTS.batch_size
-    gamma: Share = DEFAULTS.gamma
-    gae_lambda: Share = DEFAULTS.gae_lambda
-    epochs: Annotated[int, Field(ge=1, le=100)] = DEFAULTS.epochs
-    clip_range: SmallPositive = DEFAULTS.clip_range
-    entropy_coef: Annotated[float, Field(ge=0, le=10)] = DEFAULTS.entropy_coef
-    value_coef: Annotated[float, Field(ge=0, le=100)] = DEFAULTS.value_coef
-    max_grad_norm: Scale = DEFAULTS.max_grad_norm
-    opponent_share: Share = 0.5
-    bots: tuple[Bot, ...] = ("greedy", "planner")
-    pool_size: Annotated[int, Field(ge=1, le=100)] = 12
+    method: Literal["ppo"] = Field(default="ppo", description="training method")
+    network: Literal["mlp"] = Field(default="mlp", description="kind of network")
+    reward: Literal["win", "rank", "margin", "deliveries", "shaped"] = Field(
+        default="margin", description="name of the reward"
+    )
+    reward_unit: float = Field(
+        default=DEFAULTS.reward_unit, ge=1e-6, le=1e6, description="divisor of the reward"
+    )
+    games: int = Field(default=256, ge=1, le=10**6, description="games side by side")
+    steps: int = Field(
+        default=DEFAULTS.steps, ge=1, le=10_000, description="steps of a rollout in each game"
+    )
+    batch_size: int = Field(
+        default=DEFAULTS.batch_size, ge=1, le=10**6, description="decisions per minibatch"
+    )
+    gamma: float = Field(default=DEFAULTS.gamma, ge=0, le=1, description="discount per decision")
+    gae_lambda: float = Field(
+        default=DEFAULTS.gae_lambda,
+        ge=0,
+        le=1,
+        description="lambda of generalized advantage estimation",
+    )
+    epochs: int = Field(default=DEFAULTS.epochs, ge=1, le=100, description="passes over a rollout")
+    clip_range: float = Field(
+        default=DEFAULTS.clip_range, ge=1e-8, le=1, description="clip range of the policy ratio"
+    )
+    entropy_coef: float = Field(
+        default=DEFAULTS.entropy_coef, ge=0, le=10, description="weight of the entropy in the loss"
+    )
+    value_coef: float = Field(
+        default=DEFAULTS.value_coef, ge=0, le=100, description="weight of the value loss"
+    )
+    max_grad_norm: float = Field(
+        default=DEFAULTS.max_grad_norm, ge=1e-6, le=1e6, description="maximum norm of the gradient"
+    )
+    opponent_share: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="probability with which each non-learner seat goes to an opponent, in 60% of "
+        "the games; in 40%, copies of one opponent hold all seats but one; 0: no opponents",
+    )
+    bots: tuple[Bot, ...] = Field(
+        default=("greedy", "planner"), description="agents that play against the learner"
+    )
+    pool_size: int = Field(default=12, ge=1, le=100, description="maximum number of past selves")
+    snapshot_every: int = Field(
+        default=25, ge=1, le=10**6, description="iterations between past selves"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        default="auto",
+        description="where games and network are; `auto`: on a GPU if there is one and `bots` has "
+        "no others than `random` and `greedy`",
+    )
 
     @model_validator(mode="after")
     def _check_bots(self) -> Self:
         if self.opponent_share and not self.bots:
             raise ValueError(
-                f"opponent_share is {self.opponent_share}, but bots is empty; "
-                "allowed: at least one bot, or opponent_share=0"
+                f"opponent_share is {self.opponent_share}, but bots is empty; add a bot or set "
+                "opponent_share to 0"
             )
         return self
 
@@ -238,81 +324,3 @@ PRESETS = {
         threads=1,
     ),
 }
-
-
-def parse_settings(
-    assignments: list[str], config_class: type[RunConfig] = PPOConfig
-) -> dict[str, Any]:
-    """Parse settings such as `seconds=60`; tuples are written with commas, or as JSON lists.
-
-    ValueError names an unknown setting, another method than that of `config_class`, or a wrong
-    value and what is allowed.
-    """
-    settings: dict[str, Any] = {}
-    for assignment in assignments:
-        name, equals, text = assignment.partition("=")
-        if not equals:
-            raise ValueError(f"setting {assignment!r}; allowed: NAME=VALUE")
-        field = config_class.model_fields.get(name)
-        if field is None:
-            raise ValueError(_unknown(name, config_class))
-        method = config_class.model_fields["method"].default
-        if name == "method" and text != method:
-            raise ValueError(
-                f"{assignment} differs from the method of the preset, file or run; allowed: "
-                f"{method}, or a settings file FILE.json with method ppo or expert"
-            )
-        several = get_origin(field.annotation) is tuple
-        value: Any = tuple(part for part in text.split(",") if part) if several else text
-        if several and text.startswith("["):
-            with suppress(ValueError):  # not JSON: validated as the parts between commas
-                value = tuple(from_json(text))
-        annotated: Any = Annotated[field.annotation, field]
-        try:
-            settings[name] = TypeAdapter(annotated).validate_python(value)
-        except ValidationError as error:
-            raise ValueError(_sentence(error, config_class, name)) from None
-    return settings
-
-
-def _sentence(error: ValidationError, config_class: type[RunConfig], setting: str = "") -> str:
-    """Describe the first error: the setting, its value, and what is allowed.
-
-    config_class: of the settings. setting: the only one that was validated, if there was one.
-    """
-    first = error.errors(include_url=False)[0]
-    where = [*([setting] if setting else []), *first["loc"]]
-    if not where:  # settings that exclude each other
-        return str(first["ctx"]["error"])
-    name, *entry = map(str, where)
-    if first["type"] == "extra_forbidden":
-        return _unknown(name, config_class)
-    schema = config_class.model_json_schema()["properties"][name]
-    value = first["input"] if setting else repr(first["input"])
-    message = f"{name} {'has' if entry else 'is'} {value}"
-    if first["type"] == "value_error":
-        return f"{message}; {first['ctx']['error']}"
-    return f"{message}; allowed: {_allowed(schema['items'] if entry else schema)}"
-
-
-def _allowed(schema: dict[str, Any]) -> str:
-    """Describe the allowed values of a field by its JSON schema."""
-    schema = schema.get("anyOf", [schema])[0]
-    if schema["type"] == "array":
-        return f"{'one or more' if 'minItems' in schema else 'any number'}, separated by commas"
-    if "const" in schema or "enum" in schema:
-        return ", ".join(schema.get("enum") or [schema["const"]])
-    if schema["type"] == "string":
-        return "a text"
-    if schema["type"] == "boolean":
-        return "true or false"
-    kind, style = ("a whole number", ",") if schema["type"] == "integer" else ("a number", "g")
-    low = schema.get("minimum", schema.get("exclusiveMinimum"))
-    above = "" if "minimum" in schema else "above "
-    return f"{kind} {above}{low:{style}} to {schema['maximum']:{style}}"
-
-
-def _unknown(name: str, config_class: type[RunConfig]) -> str:
-    """Describe an unknown setting."""
-    meant = did_you_mean(name, config_class.model_fields)
-    return f"no setting {name!r}" + (meant or f"; there are {', '.join(config_class.model_fields)}")

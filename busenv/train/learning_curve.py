@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 
 from busenv.common.intervals import wilson
 from busenv.common.plot_style import default_style, save_png
-from busenv.error_text import truncate
+from busenv.error_text import printable, quote, truncate
 from busenv.io import read_bounded, write_whole
+from busenv.schema import LONGEST_SENTENCE
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#5e3c99")
 HEAD = ("seconds", "decisions", "games")
@@ -47,44 +49,34 @@ def write_curve(path: Path, curve: list[CurvePoint]) -> None:
 def read_curve(path: Path) -> list[CurvePoint]:
     """Read the curve of `write_curve`; empty when there is no file.
 
-    ValueError names the first invalid line.
+    ValueError when the file is damaged.
     """
     if not path.exists():
         return []
     data = read_bounded(path, limit=MAX_BYTES)
     try:
-        rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
+        head, *rows = csv.reader(io.StringIO(data.decode(), newline=""))
+        curve = [_point(row, head) for row in rows]
+        if any(b.decisions <= a.decisions for a, b in pairwise(curve)):
+            raise ValueError("decisions do not rise")
     except (csv.Error, ValueError) as error:
-        raise ValueError(f"{path} is not a learning curve: {error}") from error
-    head = rows[0] if rows else []
-    names = head[len(HEAD) :]
-    is_valid = len({*names}) == len(names) and all(map(str.isprintable, names))
-    if (*head[: len(HEAD)],) != HEAD or not is_valid:
-        raise ValueError(f"{path} is not a learning curve: its first line is {_quote(head)}")
-    curve: list[CurvePoint] = []
-    for number, row in enumerate(rows[1:], 2):
-        point = _point(row, names)
-        if point is None or (curve and point.decisions <= curve[-1].decisions):
-            raise ValueError(f"{path}, line {number}: {_quote(row)} is not a point of the curve")
-        curve.append(point)
+        message = printable(f"{path} is not a learning curve: {error}")
+        raise ValueError(truncate(message, LONGEST_SENTENCE)) from error
     return curve
 
 
-def _point(row: list[str], names: list[str]) -> CurvePoint | None:
-    """Parse a line; None when it is invalid."""
-    try:
-        shares = zip(names, row[len(HEAD) :], strict=True)
-        wins = {name: float(text) for name, text in shares if text}
-        point = CurvePoint(float(row[0]), int(row[1]), int(row[2]), wins)
-    except (ValueError, IndexError):
-        return None
-    numbers = (point.seconds, point.decisions, point.games - 1, *wins.values())
-    is_valid = all(0 <= number < math.inf for number in numbers)
-    return point if is_valid and all(share <= 1 for share in wins.values()) else None
-
-
-def _quote(row: list[str]) -> str:
-    return repr(truncate(",".join(row), 80))
+def _point(row: list[str], head: list[str]) -> CurvePoint:
+    """Parse a line; ValueError when it is invalid."""
+    texts = dict(zip(head, row, strict=True))
+    if (*head[: len(HEAD)],) != HEAD or len(texts) < len(head):
+        raise ValueError(f"its first line is {quote(','.join(head))}")
+    seconds, decisions, games = (texts.pop(name) for name in HEAD)
+    wins = {name: float(text) for name, text in texts.items() if text}
+    point = CurvePoint(float(seconds), int(decisions), int(games), wins)
+    is_valid = all(0 <= share <= 1 for share in wins.values()) and isfinite(point.seconds)
+    if not (is_valid and point.decisions >= 0 and point.games > 0):
+        raise ValueError(f"{quote(','.join(row))} is not a point of the curve")
+    return point
 
 
 @default_style()
@@ -94,18 +86,15 @@ def draw_curve(
     title: str,
     *,
     players: int = 4,
-    imitated: int = 0,
-    main_phase: str = "PPO",
 ) -> None:
     """Draw the learning curve as a PNG picture, with 95% intervals (Wilson 1927).
 
-    players: per game of the ratings. imitated: number of imitated decisions, which precede the
-    phase `main_phase`; the picture names the phases unless it is 0.
+    players: per game of the ratings.
     """
     from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
     from matplotlib.ticker import PercentFormatter
 
-    end = max(curve[-1].decisions, imitated, 1)
+    end = max(curve[-1].decisions, 1)
     scale, unit = (1e6, "million") if end >= 2e6 else (1e3, "thousand")
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     axes = figure.subplots()
@@ -118,27 +107,13 @@ def draw_curve(
         label = f"against {players - 1} {name}"
         axes.plot(decisions, wins, "o-", ms=3.5, color=colour, label=label, clip_on=False, zorder=3)
     axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
-    if imitated:
-        _mark_phases(axes, imitated / scale, end / scale, main_phase)
-    axes.set(xlim=(0, end / scale), ylim=(0, 1), xlabel=f"{unit} decisions learned from")
+    axes.set(xlim=(0, end / scale), ylim=(0, 1), xlabel=f"{unit} training decisions")
     axes.set_ylabel(f"games won of {curve[-1].games}, 95% intervals")
-    axes.set_title(
-        title, loc="left", fontsize="medium", fontweight="bold", pad=18 if imitated else None
-    )
+    axes.set_title(title, loc="left", fontsize="medium", fontweight="bold")
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
     save_png(figure, path)
-
-
-def _mark_phases(axes, imitated: float, end: float, main_phase: str) -> None:  # type: ignore[no-untyped-def]
-    """Write the names of both phases above the axes, and shade the imitation phase."""
-    above = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-    axes.axvspan(0, imitated, color="0.93", zorder=0)
-    axes.text(imitated / 2, 1.01, "imitation", **above)
-    if imitated < end:
-        axes.axvline(imitated, color="0.5", lw=1)
-        axes.text((imitated + end) / 2, 1.01, main_phase, **above)
 
 
 def _opponents(curve: list[CurvePoint]) -> list[str]:

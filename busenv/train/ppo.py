@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 from gymnasium.vector import AutoresetMode
+from llvmlite.binding import get_host_cpu_features
 from torch import nn
 
 from busenv.core.state import MAX_PLAYERS
@@ -158,6 +159,18 @@ def evaluate(
         logits, values = network(rows)
     logits = logits.float().masked_fill(~masks, ILLEGAL_LOGIT)
     return logits.log_softmax(dim=1), values.float()[:, 0]
+
+
+def uses_bfloat16(precision: str, device: torch.device) -> bool:
+    """Return whether matrix products are computed in bfloat16.
+
+    precision: "float32", "bfloat16", or "auto": bfloat16 on CPUs with instructions for it.
+    """
+    if precision == "auto":
+        features = get_host_cpu_features()
+        in_hardware = any(features.get(name) for name in ("avx512bf16", "amx-bf16"))
+        return in_hardware and device.type == "cpu"
+    return precision == "bfloat16"
 
 
 def sample(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

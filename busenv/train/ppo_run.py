@@ -9,7 +9,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from llvmlite.binding import get_host_cpu_features
 
 from busenv import Board
 from busenv.agents import Agent, make_agent
@@ -19,8 +18,7 @@ from busenv.core import kernels
 from busenv.core.relative_types import write_relative_actions
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.game.actions import BoardAction
-from busenv.interrupts import interrupts_deferred
-from busenv.train.checkpoint import atomic_update, read_games
+from busenv.networks.model_files import save_model
 from busenv.train.config import PPOConfig
 from busenv.train.league import League, LeagueMember, update_scores
 from busenv.train.ppo import (
@@ -34,14 +32,11 @@ from busenv.train.ppo import (
     make_rollout,
     play_rollout,
     update,
+    uses_bfloat16,
 )
-from busenv.train.run import (
-    LOWEST_LEARNING_RATE,
-    MODEL,
-    PAST_FOLDER,
-    Iteration,
-    TrainingRun,
-)
+from busenv.train.run import LOWEST_LEARNING_RATE, MODEL, Iteration, TrainingRun
+
+PAST_FOLDER = "past"  # of past selves
 
 
 class PPORun(TrainingRun):
@@ -53,10 +48,9 @@ class PPORun(TrainingRun):
 
     agent: the learner at the temperature of the settings.
 
-    Raises OSError when the folder cannot be written or the disk is nearly full, FileNotFoundError
-    when a file of a past self is missing, and ValueError when a file is damaged, when board or
-    rules differ from those of the checkpoint, or when an agent of the settings cannot play on the
-    board.
+    Raises OSError when the folder cannot be written, FileNotFoundError when a file of a past self
+    is missing, and ValueError when a file is damaged or when an agent of the settings cannot play
+    on the board. After an exception in `step`, make a new run, which resumes.
     """
 
     config: PPOConfig
@@ -71,12 +65,10 @@ class PPORun(TrainingRun):
             bot.name: make_agent(bot.name) for bot in self._league.bots if bot.name not in COMPILED
         }
         self._games = self._make_games()
-        self._state = self._games.batch.state()  # of the games, at the end of the last iteration
-        checkpoint = self._checkpoint(games=self._state)
         self.network = self._initial_network()
         on_cpu = self.device.type == "cpu"
         self._learner = self.network if on_cpu else copy.deepcopy(self.network).to(self.device)
-        self._optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
+        self.optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
         bfloat16 = uses_bfloat16(config.precision, self.device)
         settings = {"bfloat16": bfloat16, **config.model_dump(include={*PPOSettings._fields})}
         self._settings = PPOSettings(**settings)
@@ -84,18 +76,17 @@ class PPORun(TrainingRun):
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
         self._generator = torch.Generator(self.device)
-        self._check_disk()
         self._warm_up()
         self._rollout = self._make_rollout(config.steps)
+        games = self._games.batch.state()
+        checkpoint = self._resume(self._learner, games)
         if checkpoint is None:
             self._generator.manual_seed(config.seed)
             self._games.reset(config.seed, self._generator)
         else:
-            self._resume(*checkpoint)
-            self._learner.load_state_dict(self.network.state_dict())
-            self._league.restore(checkpoint[0].league)
-            self._games.batch.restore(read_games(checkpoint[1], self._state))
-        self._state = self._games.batch.state()
+            self.network.load_state_dict(self._learner.state_dict())
+            self._league.restore(checkpoint.league)
+            self._games.batch.restore(games)
         self._start_clock()
 
     def _make_games(self) -> Games:
@@ -161,32 +152,24 @@ class PPORun(TrainingRun):
         }
         self._games.line_ups.weights.copy_(torch.from_numpy(weights))
         learning_rate = config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
-        for group in self._optimizer.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
-        try:
-            with atomic_update(self._learner, self._optimizer):
-                self._play(self._rollout, opponents)
-                statistics = update(
-                    self._learner, self._optimizer, self._rollout,
-                    settings=self._settings, generator=self._generator,
-                )  # fmt: skip
-        except BaseException:
-            with interrupts_deferred():
-                self._games.batch.restore(self._state)
-            raise
-        with interrupts_deferred():
-            decisions = int(statistics.pop("decisions"))
-            scalars = {f"train/{name}": value for name, value in statistics.items()}
-            scalars["train/learning_rate"] = learning_rate
-            scalars |= self._finish_games(members)
-            if self._learner is not self.network:
-                self.network.load_state_dict(self._learner.state_dict())
-            self.iteration += 1
-            self.decisions += decisions
-            if self.iteration % config.snapshot_every == 0 and config.opponent_share:
-                self._league.add(self.network, self.card(), f"past-{self.iteration:06}")
-            self._state = self._games.batch.state()
-            self._seconds = self.seconds
+        self._play(self._rollout, opponents)
+        statistics = update(
+            self._learner, self.optimizer, self._rollout,
+            settings=self._settings, generator=self._generator,
+        )  # fmt: skip
+        decisions = int(statistics.pop("decisions"))
+        scalars = {f"train/{name}": value for name, value in statistics.items()}
+        scalars["train/learning_rate"] = learning_rate
+        scalars |= self._finish_games(members)
+        if self._learner is not self.network:
+            self.network.load_state_dict(self._learner.state_dict())
+        self.iteration += 1
+        self.decisions += decisions
+        if self.iteration % config.snapshot_every == 0 and config.opponent_share:
+            self._league.add(self.network, self.card(), f"past-{self.iteration:06}")
+        self._seconds = self.seconds
         return Iteration(self.iteration, self.decisions, self._seconds, scalars)
 
     def _finish_games(self, members: dict[int, LeagueMember]) -> dict[str, float]:
@@ -201,8 +184,8 @@ class PPORun(TrainingRun):
 
     def save(self) -> None:
         """Write the checkpoint, and the model with its card."""
-        self._save_checkpoint(self._league.state(), self._state)
-        self._save_model(self.folder / MODEL)
+        self._save_checkpoint(self._league.state(), self._games.batch.state())
+        save_model(self.network, self.boards, self.folder / MODEL, self.card())
         self._league.delete_unused_files()
 
 
@@ -224,18 +207,6 @@ def find_device(config: PPOConfig) -> torch.device:
             )
         return torch.device("cuda")
     return torch.device("cuda" if config.device == "auto" and available and not others else "cpu")
-
-
-def uses_bfloat16(precision: str, device: torch.device) -> bool:
-    """Return whether matrix products are computed in bfloat16.
-
-    precision: "float32", "bfloat16", or "auto": bfloat16 on CPUs with instructions for it.
-    """
-    if precision == "auto":
-        features = get_host_cpu_features()
-        in_hardware = any(features.get(name) for name in ("avx512bf16", "amx-bf16"))
-        return in_hardware and device.type == "cpu"
-    return precision == "bfloat16"
 
 
 def agent_policy(agent: Agent, games: Games, relative_types: bool) -> Opponent:

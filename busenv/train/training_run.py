@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,29 +19,28 @@ from busenv import Board, Rules
 from busenv.agents import Agent, make_agent
 from busenv.agents.match import Score, play_match
 from busenv.cluster import connected
-from busenv.common.runs import lock_folder
-from busenv.game.board_specs import load_boards
+from busenv.common.runs import SETTINGS, RunError, lock_folder
+from busenv.error_text import quote
+from busenv.game.board_specs import board_names, load_board, load_boards
+from busenv.game.rules import EDITIONS, as_rules
+from busenv.io import write_whole
+from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PPOConfig
-from busenv.train.config_files import AnyConfig
-from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.learning_curve import (
-    CurvePoint,
-    draw_curve,
-    read_curve,
-    write_curve,
-)
+from busenv.train.config_files import AnyConfig, programs, read_config
+from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
+from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
+from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
 from busenv.train.ppo_run import PPORun
-from busenv.train.run import MODEL, Iteration
-from busenv.train.run_folder import changed_settings, store_config
+from busenv.train.run import Iteration
 
-AnyRun = PPORun | ExpertRun
+AnyRun = PPORun | ExpertRun | FitRun
 
-CURVE, PICTURE = "curve.csv", "learning_curve.png"
+BOARD, RULES, CURVE, PICTURE = "board.json", "rules.json", "curve.csv", "learning_curve.png"
+# Settings that may change when a run resumes: its length and its ratings.
+CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_games", "rated")
 MAX_BOARDS = 100  # of a rating on a set of boards
-SAVE_EVERY = 30.0  # seconds between checkpoints
+SAVE_EVERY = 10.0  # seconds between checkpoints
 RATING_SHARE = 0.1  # largest share of a run's time for the ratings before the last
-LOW_ENTROPY = 0.1  # entropy of the policy, in nats per decision, below which a warning is printed
 
 
 def evaluate_against(
@@ -67,6 +69,8 @@ def evaluate_against(
         for k, share in enumerate(shares)
         if len(share)
     ]
+    for copy in line_up[1:]:
+        copy.close()
     own = [score for score, *_ in scores]
     others = [score for _, *rest in scores for score in rest]
     return [_combined(agent.name, own), _combined(bot, others)]
@@ -110,31 +114,63 @@ def evaluate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
     )
 
 
-def _main_phase(config: AnyConfig) -> str:
-    """Name of the training phase after imitation."""
-    return "PPO" if isinstance(config, PPOConfig) else "expert iteration"
-
-
 def describe_training(config: AnyConfig) -> str:
-    """Describe the training procedure: `imitation of planner, then expert iteration`."""
-    if isinstance(config, PPOConfig):
-        bots = ", ".join(config.bots)
-        return f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
-    phases = [_main_phase(config)]
-    if config.offline_data:
-        phases.insert(0, "offline data of earlier runs")
-    elif config.teacher:
-        phases.insert(0, f"imitation of {config.teacher}")
-    return ", then ".join(phases)
+    """Describe the training procedure: `PPO among greedy, planner and past selves`."""
+    if isinstance(config, ExpertConfig):
+        return "expert iteration"
+    if isinstance(config, FitConfig):
+        return f"fitting to samples of {', '.join(config.data)}"
+    bots = ", ".join(config.bots)
+    return f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
 
 
-def describe_run(run: AnyRun) -> str:
-    """Describe the training of a run so far, with the share of decisions that imitated."""
-    first, then, second = describe_training(run.config).partition(", then ")
-    if not (then and run.imitated):
-        return f"{first}{then}{second}"
-    share = f"{run.imitated / run.decisions:.1%}"
-    return first if share == "100.0%" else f"{first} ({share} of the decisions){then}{second}"
+def changed_settings(folder: Path, config: AnyConfig) -> list[str]:
+    """Describe the settings that change when the run in a folder resumes; empty without a run.
+
+    RunError when a setting differs that is not one of CHANGEABLE.
+    """
+    path = folder / SETTINGS
+    if not (folder / CHECKPOINT_FILE).exists():
+        return []
+    stored = read_config(str(path), allowed=programs(config.to_dict()))
+    before, after = _contents(stored), _contents(config)
+    names = [name for name in before | after if before.get(name) != after.get(name)]
+    for name in names:
+        if name not in CHANGEABLE:
+            raise RunError(
+                f"{folder} holds a run with {name} {quote(before.get(name))}, not "
+                f"{quote(after.get(name))}; give the same settings to resume it (except "
+                f"{', '.join(CHANGEABLE)}), or another folder"
+            )
+    return [f"{name} {before[name]} → {after[name]}" for name in names]
+
+
+def _contents(config: AnyConfig) -> dict[str, Any]:
+    """Return the settings with the contents of files, which may have been copied."""
+    rules, board = as_rules(config.rules).to_dict(), load_boards(config.board).fingerprint
+    return config.model_dump() | {"rules": rules, "board": board}
+
+
+def store_config(folder: Path, config: AnyConfig) -> None:
+    """Write the settings of a run to its folder, after `changed_settings`.
+
+    The folder gets copies of board and rules files, so that it can be moved.
+    """
+    path, settings = folder / SETTINGS, config.to_dict()
+    if (folder / CHECKPOINT_FILE).exists():
+        changeable = {name: settings[name] for name in CHANGEABLE if name in settings}
+        settings = json.loads(path.read_bytes()) | changeable
+    else:
+        if config.board not in board_names() and not load_boards(config.board).generator:
+            board = json.loads(Path(config.board).read_bytes())
+            board["name"] = load_board(config.board).name  # may be that of the file
+            write_whole(folder / BOARD, json.dumps(board))
+            settings["board"] = BOARD
+        if config.rules not in EDITIONS:
+            rules = as_rules(config.rules).to_dict()
+            write_whole(folder / RULES, json.dumps(rules, indent=1))
+            settings["rules"] = RULES
+    write_whole(path, json.dumps(settings, indent=1) + "\n")
 
 
 def run_training(
@@ -145,66 +181,55 @@ def run_training(
     console: of the progress; None for standard output. ray: the cluster on which expert iteration
     plays (`busenv.cluster.connected`); "" for none.
 
-    Ctrl-C saves a checkpoint, the model and its card. RunError when the folder is in use or holds a
-    run with other settings, ValueError for PPO on a cluster; other errors are those of
-    `busenv.train.ppo_run.PPORun`.
+    RunError when the folder is in use or holds a run with other settings, ValueError for another
+    method on a cluster; other errors are those of `busenv.train.ppo_run.PPORun`.
     """
     folder, console = Path(folder), console or Console()
-    if ray and isinstance(config, PPOConfig):
+    if ray and not isinstance(config, ExpertConfig):
         raise ValueError(
-            "PPO runs on one machine: remove --ray, or train by expert iteration (method expert)"
+            "PPO and fitting run on one machine: remove --ray, or train by expert iteration "
+            "(method expert)"
         )
+    threads = torch.get_num_threads()
     with connected(ray), lock_folder(folder):
+        curve = read_curve(folder / CURVE)
         changed = changed_settings(folder, config)
-        read_curve(folder / CURVE)  # raises, if the file is damaged, before anything is written
-        procedure = describe_training(config)
-        if isinstance(config, ExpertConfig) and ", then " in procedure:
-            procedure += " if the budget lasts"
-        console.print(f"Training: {escape(procedure)}.")
-        with console.status("Compiling (the first time on a machine takes a minute) ..."):
-            if isinstance(config, ExpertConfig):
-                run: AnyRun = ExpertRun(config, folder, bool(ray))
-            else:
-                run = PPORun(config, folder)
-        store_config(folder, config)
-        run.save()  # after the settings, without which a checkpoint cannot be resumed
-        if run.iteration:
-            changes = f", with {', '.join(changed)}" if changed else ""
-            console.print(f"Resuming after {run.decisions:,} decisions{escape(changes)}.")
+        console.print(f"Training: {escape(describe_training(config))}.")
         try:
-            curve = _train(run, console)
+            with console.status("Compiling (the first time on a machine takes a minute) ..."):
+                run = _make_run(config, folder, bool(ray))
+            store_config(folder, config)
+            if run.iteration:
+                changes = f", with {', '.join(changed)}" if changed else ""
+                console.print(f"Resuming after {run.decisions:,} decisions{escape(changes)}.")
+            _train(run, curve, console)
         except KeyboardInterrupt:
-            _save_at_once(run)
             command = f"busenv train {shlex.quote(str(folder))}"
-            console.print(
-                f"Stopped after {run.decisions:,} decisions; checkpoint and {MODEL} are in "
-                f"{escape(str(folder))}. To resume: {escape(command)}",
-                soft_wrap=True,
-            )
+            console.print(f"Stopped. To resume: {escape(command)}", soft_wrap=True)
             raise
+        finally:
+            torch.set_num_threads(threads)
     return run, curve
 
 
-def _save_at_once(run: AnyRun) -> None:
-    """Save on Ctrl-C; the command's last line reports a failure."""
-    try:
-        run.save()
-    except OSError as error:
-        raise KeyboardInterrupt(f"nothing saved since the last checkpoint: {error}") from error
+def _make_run(config: AnyConfig, folder: Path, on_cluster: bool) -> AnyRun:
+    if isinstance(config, ExpertConfig):
+        return ExpertRun(config, folder, on_cluster)
+    return PPORun(config, folder) if isinstance(config, PPOConfig) else FitRun(config, folder)
 
 
-def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
-    """Iterate until the run is done; each rating is on disk at once."""
-    config, folder = run.config, run.folder
-    curve = [p for p in read_curve(folder / CURVE) if p.decisions <= run.decisions]
-    saved, warned, rating_seconds = run.seconds, False, 0.0
+def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
+    """Iterate until the run is done, and extend its curve; each rating is on disk at once."""
+    config = run.config
+    # Training resumes from the checkpoint, so later ratings are played again.
+    curve[:] = [point for point in curve if point.decisions <= run.decisions]
+    saved, rating_seconds = run.seconds, 0.0
     if run.is_done and _is_rated(run, curve):
-        return curve
-    bar = training_bar(console)
-    events = str(folder / "tensorboard")
+        return
+    events = str(run.folder / "tensorboard")
     # TensorBoard hides what a run that was killed has logged after its checkpoint.
-    with bar, SummaryWriter(events, purge_step=run.decisions + 1, flush_secs=10) as log:
-        pretrains = isinstance(config, ExpertConfig) and config.offline_data and not run.iteration
+    log = SummaryWriter(events, purge_step=run.decisions + 1, flush_secs=10)
+    with log, training_bar(console) as bar:
         task = bar.add_task("", total=1.0, note="")
         while True:
             is_due = not curve or (
@@ -216,26 +241,17 @@ def _train(run: AnyRun, console: Console) -> list[CurvePoint]:
                 began = run.seconds
                 _rate(run, curve, log)
                 rating_seconds = run.seconds - began
-                first = "learning from offline data ..." if pretrains else "first games ..."
-                bar.update(task, note=_wins(curve) or first)
+                bar.update(task, note=_wins(curve) or "first iteration ...")
             if run.is_done or run.seconds - saved >= SAVE_EVERY:
                 run.save()
                 saved = run.seconds
             if run.is_done:
-                break
+                return
             iteration = run.step()
             speed = {"time/decisions_per_second": iteration.decisions_per_second}
             for name, value in (iteration.scalars | speed).items():
                 log.add_scalar(name, value, iteration.decisions)
-            entropy = iteration.scalars.get("train/entropy", 1.0)
-            if isinstance(config, PPOConfig) and not warned and entropy < LOW_ENTROPY:
-                warned = True
-                console.print(
-                    f"[yellow]Policy entropy is below {LOW_ENTROPY} nats per decision; increase "
-                    "entropy_coef to keep exploration."
-                )
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
-    return curve
 
 
 def rating_interval(config: AnyConfig, rating_seconds: float) -> float:
@@ -282,26 +298,17 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
     if curve and curve[-1].decisions == run.decisions:
         curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
-    description = describe_run(run)
+    title = describe_training(config)
     draw_curve(
-        run.folder / PICTURE,
-        curve,
-        description[0].upper() + description[1:],
-        players=config.rating_players,
-        imitated=run.imitated,
-        main_phase=_main_phase(config),
+        run.folder / PICTURE, curve, title[0].upper() + title[1:], players=config.rating_players
     )
     write_curve(run.folder / CURVE, curve)  # last, because it ends the rating of a finished run
 
 
 def _note(iteration: Iteration, curve: list[CurvePoint]) -> str:
-    """The progress bar's note: win rates, speed, staleness."""
-    if samples := iteration.scalars.get("games/teacher_samples"):
-        return f"{samples:,.0f} teacher samples"
-    parts = [_wins(curve), f"{iteration.decisions_per_second:,.0f} decisions/s"]
-    if staleness := iteration.scalars.get("games/staleness"):
-        parts.append(f"{staleness:.0f} iterations stale")
-    return "; ".join(filter(None, parts))
+    """The progress bar's note: win rates and speed."""
+    speed = f"{iteration.decisions_per_second:,.0f} decisions/s"
+    return "; ".join(filter(None, [_wins(curve), speed]))
 
 
 def _wins(curve: list[CurvePoint]) -> str:

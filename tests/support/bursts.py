@@ -1,5 +1,6 @@
 """Bursts of Ctrl-C at random moments to long commands."""
 
+import json
 import os
 import random
 import re
@@ -11,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from busenv.common.keyboard_interrupt import STATUS
 from busenv.evaluation.game_log import GAMES, parse_games
 from busenv.game.board_specs import load_board
-from busenv.networks.factory import weights_of
-from busenv.train.checkpoint import CHECKPOINT_FILE, read_state, read_tensors
+from busenv.networks.factory import build_network
+from busenv.train.checkpoint import CHECKPOINT_FILE, load_checkpoint
 from tests.support.play import played
 from tests.support.programs import EXAMPLE
 
@@ -94,7 +97,7 @@ def attack(name: str, folder: Path, rng: random.Random) -> Outcome:
     group, mark = rng.random() < 0.5, f"{MARK}={rng.getrandbits(64):x}"
     with open(folder / "errors", "w+") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "busenv"] + [places.get(word, word) for word in words],
+            [sys.executable, "-m", "busenv.cli"] + [places.get(word, word) for word in words],
             stdout=subprocess.DEVNULL,
             stderr=errors,
             env={**os.environ, MARK: mark.partition("=")[2]},
@@ -129,9 +132,9 @@ def check_files(folder: Path) -> None:
             content = path.read_bytes()
             assert parse_games(content)[1] == len(content)
         if path.name == CHECKPOINT_FILE:
-            state = read_state(path.parent)
-            network, width = state.config["network"], state.config["width"]
-            read_tensors(path.parent, weights_of(network, load_board("city"), width))
+            config = json.loads((path.parent / "run.json").read_text())
+            network = build_network(config["network"], load_board("city"), config["width"])
+            load_checkpoint(path.parent, network, torch.optim.Adam(network.parameters()), {})
 
 
 def marked(mark: str) -> Iterator[tuple[int, str]]:

@@ -13,74 +13,10 @@ import busenv
 from busenv import cli
 from busenv.cli.benchmark_command import COMMANDS as BENCH_COMMANDS
 from busenv.observation import ObservationLayout
-from busenv.train.config import PPOConfig, RunConfig
-from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.config import PPOConfig, Settings
+from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig, SelfPlayConfig
 from tests.support.pages import ROOT
 
-MEANINGS = {
-    "all_opponents_share": "share of the games with opponents in which they play all other seats",
-    "batch_size": "decisions per minibatch",
-    "board": "name or file of a board, `generated:SIZE:SEED`, or a set: `generated:SIZE:train`",
-    "bot_share": "share of the games with a seat of one of `bots`",
-    "bot_simulations": "simulations of the bot `uct`",
-    "bots": "agents that play against the learner; PPO draws one for each seat that is not the "
-    "learner's, expert iteration one for each game with a bot",
-    "clip_range": "clip range of the policy ratio",
-    "decisions": "length of the run in decisions learned from",
-    "device": "`cuda`: PPO plays and learns on a GPU; `auto`: on a GPU if there is one and `bots` "
-    "has no others than `random` and `greedy`",
-    "entropy_coef": "weight of the entropy in the loss",
-    "epochs": "passes over a rollout",
-    "fast_simulations": "simulations of decisions that are not learned from",
-    "full_search_share": "share of the decisions that use `num_simulations` and are learned from",
-    "gae_lambda": "lambda of generalized advantage estimation",
-    "games": "games per iteration; PPO: games side by side, which continue between iterations",
-    "gamma": "discount per decision",
-    "init_from": "model whose weights the run starts from; empty: random weights",
-    "learning_rate": "learning rate at the start; falls linearly to a twentieth of it at the end",
-    "max_grad_norm": "maximum norm of the gradient",
-    "method": "training method",
-    "network": "kind of network",
-    "num_simulations": "simulations of decisions that are learned from",
-    "offline_data": "replay folders of earlier runs to learn from first",
-    "offline_epochs": "passes over the offline data",
-    "opponent_share": "probability that a seat other than one of the learner's is an "
-    "opponent's, in 60% of the games; in 40% "
-    "copies of one opponent hold all seats but one; 0: no opponents",
-    "past_share": "share of the games with a seat of a past self",
-    "players": "numbers of players of the games",
-    "pool_size": "maximum number of past selves",
-    "precision": "precision of the layers during learning; `auto` (PPO): bfloat16 on a CPU with "
-    "instructions for it",
-    "rate_every": "seconds between ratings, or more where they would take over a tenth of the run",
-    "rate_games": "games per rating and agent",
-    "rated": "agents that the learner is rated against",
-    "relative_types": "observations and actions count building types from the clock",
-    "replay_size": "decisions stored to learn from",
-    "reuse": "how often updates use a decision, on average",
-    "reward": "reward by name",
-    "reward_unit": "divisor of the reward",
-    "rules": "edition, or file of rules",
-    "score_weight": "weight of the final points in the loss",
-    "seconds": "length of the run in seconds, ratings included",
-    "seed": "seed of weights, games and minibatches",
-    "snapshot_every": "iterations between past selves",
-    "steps": "steps of a rollout in each game",
-    "staleness": "iterations by which play runs ahead of learning",
-    "teacher": "agent whose games are learned from first, such as `uct@4:150` on four threads; "
-    "empty: none",
-    "teacher_games": "games of the teacher, rounded up to a multiple of 64",
-    "teacher_reuse": "how often updates use a decision of the teacher, on average",
-    "teacher_sample_share": "share of the teacher's decisions that is learned from",
-    "teacher_share": "maximum share of the run spent on the teacher",
-    "temperature": "temperature of the agent in ratings and of `net:PATH`; 0: most likely action",
-    "temperature_moves": "decisions of a game that are sampled from the search's policy",
-    "threads": "threads of torch, of self-play and of the vector environment",
-    "value_coef": "weight of the value loss",
-    "value_target_mix": "share of the search's estimate in the value target",
-    "value_weight": "weight of the winner in the loss",
-    "width": "units per layer; of kind `board`, the length of an intersection's vector",
-}
 SUBCOMMANDS = {"bench": [("bench", command.name) for command in BENCH_COMMANDS]}
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -120,7 +56,7 @@ def editions_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def settings_table(config: type[RunConfig]) -> str:
+def settings_table(config: type[Settings]) -> str:
     """The settings of a training run: name, allowed values, default, meaning."""
     properties = config.model_json_schema()["properties"]
     lines = ["| setting | allowed | default | meaning |", "|---|---|---|---|"]
@@ -128,7 +64,12 @@ def settings_table(config: type[RunConfig]) -> str:
         default = field.default
         text = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
         schema = properties[name]
-        columns = (f"`{name}`", _allowed(schema), f"`{text}`" if text else "empty", MEANINGS[name])
+        columns = (
+            f"`{name}`",
+            _allowed(schema),
+            f"`{text}`" if text else "empty",
+            field.description,
+        )
         lines.append(f"| {' | '.join(columns)} |")
     return "\n".join(lines) + "\n"
 
@@ -176,6 +117,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "observation": observation_table,
     "ppo_settings": lambda: settings_table(PPOConfig),
     "expert_settings": lambda: settings_table(ExpertConfig),
+    "selfplay_settings": lambda: settings_table(SelfPlayConfig),
+    "fit_settings": lambda: settings_table(FitConfig),
 }
 
 

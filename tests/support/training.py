@@ -1,18 +1,21 @@
 """Small training runs of both methods, their samples, and comparison of their parameters."""
 
+import json
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 
 from busenv.agents import make_agent
 from busenv.game.rules import as_rules
+from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PPOConfig
+from busenv.train.expert_iteration.agent_selfplay import play_agent_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.expert_iteration.teacher_data import play_teacher_games
-from busenv.train.ppo_run import PPORun
+from busenv.train.run import TrainingRun
 from tests.support.networks import CITY
 
 DEVICES = [
@@ -29,22 +32,28 @@ SMALL_PPO = PPOConfig(
 )  # fmt: skip
 SMALL_EXPERT = ExpertConfig(
     width=8, games=2, batch_size=32, num_simulations=4, fast_simulations=2, full_search_share=0.5,
-    past_share=0.5, bot_share=0.25, bot_simulations=4, replay_size=400, reuse=2.0, snapshot_every=2,
-    seconds=None, decisions=500, rated=("random",), rate_games=4, rate_every=1e6,
+    bot_share=0.5, bot_simulations=4, replay_size=400, reuse=2.0, players=(3, 4, 5),
+    seconds=None, decisions=500, rated=("random",), rate_games=4, rate_every=1e6, threads=1,
 )  # fmt: skip
 
 
 @cache
-def teacher_samples() -> np.ndarray:
+def network_samples() -> np.ndarray:
     """Samples of a network's games with 3, 4 and 5 players. Callers do not change them."""
     counts, rng = np.resize((3, 4, 5), 12), np.random.default_rng(1)
-    teacher = make_agent("net@1:city-2")
-    return play_teacher_games(teacher, CITY, RULES, num_players=counts, sample_share=0.2, rng=rng)
+    agent = make_agent("net@1:city-2")
+    return play_agent_games(agent, CITY, RULES, num_players=counts, sample_share=0.2, rng=rng)
 
 
-def parameters(run: PPORun | ExpertRun) -> dict[str, torch.Tensor]:
+def parameters(run: TrainingRun) -> dict[str, torch.Tensor]:
     """A copy of a run's parameters."""
     return {name: value.clone() for name, value in run.network.state_dict().items()}
+
+
+def saved_iteration(folder: Path) -> int:
+    """The number of finished iterations in a folder's checkpoint."""
+    with safe_open(folder / CHECKPOINT_FILE, "pt") as file:
+        return int(json.loads(file.metadata()["state"])["iteration"])
 
 
 def same_tensors(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:

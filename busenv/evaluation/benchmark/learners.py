@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from rich.console import Console
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
@@ -21,8 +22,13 @@ from busenv.evaluation.benchmark.results import Entry
 from busenv.networks.inputs import Inputs
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.config_files import AnyConfig
-from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun
+from busenv.train.expert_iteration.expert_config import (
+    ExpertConfig,
+    FitConfig,
+    SelfPlayConfig,
+)
+from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
+from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.ppo_run import PPORun
 from busenv.train.run import TrainingRun
 
@@ -96,7 +102,7 @@ class OneSeatRun(TrainingRun):
         self._ppo.set_logger(Logger(None, []))  # the default logger creates a folder per rollout
         policy = self._ppo.policy
         # Networks of Stable-Baselines3, which the run and the agent use like an `Mlp`.
-        self.network, self._optimizer = policy, policy.optimizer  # type: ignore[assignment]
+        self.network, self.optimizer = policy, policy.optimizer  # type: ignore[assignment]
         network: Any = _PolicyNetwork(policy, config.relative_types)
         self.agent = PolicyAgent(
             network,
@@ -105,9 +111,7 @@ class OneSeatRun(TrainingRun):
             seed=config.seed,
             temperature=config.temperature,
         )
-        checkpoint = self._checkpoint(dict(policy.state_dict()))
-        if checkpoint is not None:
-            self._resume(*checkpoint)
+        if self._resume() is not None:
             seeds = np.random.SeedSequence((config.seed, self.iteration))
             self._ppo.set_random_seed(int(seeds.generate_state(1)[0]))
         self._start_clock()
@@ -125,22 +129,43 @@ class OneSeatRun(TrainingRun):
         self._save_checkpoint()
 
 
-LearnerRun = PPORun | ExpertRun | OneSeatRun
+LearnerRun = PPORun | ExpertRun | FitRun | OneSeatRun
 
 
 @dataclass(frozen=True)
 class BenchmarkLearner:
-    """A learner: a description in one line, settings that differ from `base`, the class of runs."""
+    """A learner: a description in one line, settings that differ from `base`, the class of runs.
+
+    teacher: agent whose games a run of class `FitRun` plays first.
+    """
 
     about: str
     settings: dict[str, Any]
     make_run: Callable[[Any, Path], LearnerRun] = PPORun
     base: AnyConfig = PRESETS["quick"]
+    teacher: str = ""
 
     def config(self, entry: Entry, seed: int, threads: int) -> AnyConfig:
         """All settings of a run."""
-        common = {"players": (entry.players,), "decisions": entry.decisions, "device": "cpu"}
-        return self.base.changed({**self.settings, **common, "seed": seed, "threads": threads})
+        common = {"players": (entry.players,), "seed": seed, "threads": threads}
+        common |= {} if self.teacher else {"decisions": entry.decisions}
+        common |= {"device": "cpu"} if isinstance(self.base, PPOConfig) else {}
+        return self.base.changed({**self.settings, **common})
+
+    def start(self, config: AnyConfig, decisions: int, folder: Path) -> LearnerRun:
+        """Start or resume a run in a folder. decisions: number of samples of the teacher."""
+        if self.teacher:
+            games = SelfPlayConfig(
+                agent=self.teacher,
+                samples=decisions,
+                full_search_share=1.0,
+                players=config.players,
+                seed=config.seed,
+                threads=config.threads,
+            )
+            run_selfplay(games, folder / "games", Console(quiet=True))
+            config = config.changed({"data": (str(folder / "games"),)})
+        return self.make_run(config, folder)
 
 
 # Stable-Baselines3's defaults, except minibatches of 1024 (64) and an entropy bonus (none).
@@ -181,18 +206,12 @@ LEARNERS = {
         {
             "network": "seats",
             "width": 256,
-            "games": 64,
-            "teacher": "uct:50",
-            "teacher_games": 1_000_000,
-            "teacher_share": 1.0,
-            "teacher_sample_share": 1.0,
-            "teacher_reuse": 1.0,
-            "replay_size": 10_000_000,
             "learning_rate": 1e-3,
             "temperature": 0.25,
         },
-        ExpertRun,
-        ExpertConfig(),
+        FitRun,
+        FitConfig(),
+        teacher="uct:50",
     ),
     "expert-iteration": BenchmarkLearner(
         "expert iteration: self-play by a search of 16 simulations that the network guides; the "

@@ -46,8 +46,12 @@ from busenv.io import read_bounded, write_whole
 from busenv.schema import Schema, parse
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.run_folder import changed_settings, store_config
-from busenv.train.training_run import SAVE_EVERY, evaluate_against
+from busenv.train.training_run import (
+    SAVE_EVERY,
+    changed_settings,
+    evaluate_against,
+    store_config,
+)
 
 CARD, PROGRESS = "card.json", "measured.json"
 
@@ -90,7 +94,8 @@ def bench_learner(
     learner = LEARNERS[entry.name]
 
     def bench(seed: int, run_folder: Path) -> RunResult:
-        return _bench_seed(learner, learner.config(entry, seed, threads), run_folder)
+        config = learner.config(entry, seed, threads)
+        return _bench_seed(learner, config, entry.decisions, run_folder)
 
     return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console)
 
@@ -148,12 +153,18 @@ def _bench_all(
     return card
 
 
-def _bench_seed(learner: BenchmarkLearner, config: AnyConfig, folder: Path) -> RunResult:
+def _bench_seed(
+    learner: BenchmarkLearner, config: AnyConfig, decisions: int, folder: Path
+) -> RunResult:
     """Train one seed with points of its curve, and measure it at the end."""
     progress = _read(folder)
     if progress.panel.keys() != PANEL.keys():
         changed_settings(folder, config)
-        run = learner.make_run(config, folder)
+        start = time.process_time()
+        run = learner.start(config, decisions, folder)
+        if learner.teacher:
+            seconds = progress.core_seconds + time.process_time() - start
+            progress = progress.changed(folder, core_seconds=seconds)
         store_config(folder, config)
         progress = _train(run, progress, config.players[0], folder)
         progress = _play_panel(progress, _play_in_batch(run.agent), config.players[0], folder)

@@ -1,6 +1,7 @@
 """Self-play of whole games by the guided search, in compiled code.
 
-A game depends on its seed alone, so samples do not depend on the number of threads.
+A game depends on its seed alone, so samples do not depend on threads or nodes of a cluster. Nodes
+do not import torch.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from busenv import Board, Rules
+from busenv import Board, Rules, cluster
 from busenv.core.bits import GOLDEN, mix, seeded, uniform
 from busenv.core.jit import inlined, kernel
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
 from busenv.core.state import MAX_PLAYERS, OVER, RULES
 from busenv.game.board_specs import GeneratedBoards, arrays_at
-from busenv.networks.compiled_network import Weights, clear_previous_rows
+from busenv.networks.compiled_network import Weights, clear_previous_rows, copy_weights
 from busenv.networks.inference import draw_action
 from busenv.search.search import begin_search, pass_forced, root_weights, simulate
 from busenv.search.sequential_halving import improved_policy
@@ -25,28 +26,30 @@ from busenv.search.tree import child_of, reroot, set_root
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
 from busenv.train.expert_iteration.selfplay_players import (
     LEARNER,
-    SelfPlayConfig,
+    SearchPlay,
     assign_seats,
+    bot_action,
     make_players,
-    opponent_action,
 )
 
 if TYPE_CHECKING:  # nodes of a cluster play without pydantic and torch
-    from busenv.train.expert_iteration.expert_config import ExpertConfig
+    from busenv.train.expert_iteration.expert_config import ExpertConfig, SelfPlayConfig
 
-MAX_SAMPLES = 512  # of a game; later decisions are played and not learned from
+MAX_SAMPLES = 512  # of a game; later decisions are played and do not become samples
+EXPLORED = 30  # decisions of a game that are sampled from the improved policy
+GAMES_PER_CALL = 4  # of a node of a cluster: some seconds of work
 PARTS_PER_THREAD = 4  # small parts keep threads from waiting for the longest games
 
 
 @inlined
-def _search_action(tree, is_full, explores, config, players, board, sample):
+def _search_action(tree, is_full, explores, play, players, board, sample):
     """Choose an action by a search from a tree's root; a full search writes its sample.
 
     explores: whether the action is sampled from the improved policy.
     """
     search, policy = players.full if is_full else players.fast, players.policy
     begin_search(tree, search, board)
-    simulations = config.num_simulations if is_full else config.fast_simulations
+    simulations = play.num_simulations if is_full else play.fast_simulations
     simulate(tree, search, board, simulations)
     policy[:] = 0.0
     if explores:
@@ -65,7 +68,7 @@ def _search_action(tree, is_full, explores, config, players, board, sample):
 
 
 @inlined
-def _play_game(seed, seat_owner, config, players, board, samples):
+def _play_game(seed, seat_owner, play, players, board, samples):
     """Play the game in `players.game` to its end; returns the number of samples.
 
     samples: SAMPLE, (MAX_SAMPLES + 1,). The last one is scratch space for further decisions.
@@ -74,27 +77,27 @@ def _play_game(seed, seat_owner, config, players, board, samples):
     tree, spare, _ = players.trees
     tree.rng_state[0] = seed
     count, decisions, has_subtree = 0, 0, False
-    has_opponents = seat_owner[: np.int64(g.players)].max() != LEARNER
+    has_bots = seat_owner[: np.int64(g.players)].max() != LEARNER
     while g.phase != OVER:
         owner, sample, is_sample = seat_owner[g.seat], samples[count], True
         if owner != LEARNER:
-            is_sample = uniform(tree.rng_state) < config.full_search_share
+            is_sample = uniform(tree.rng_state) < play.full_search_share
             sample.game = g
             tree.rng_state[0] += GOLDEN
-            action = opponent_action(owner, mix(tree.rng_state[0]), config, players, board)
+            action = bot_action(owner, mix(tree.rng_state[0]), play, players, board)
         else:
             if not has_subtree:
                 set_root(tree, players.game)
-            is_sample = uniform(tree.rng_state) < config.full_search_share
-            explores = decisions < config.temperature_moves
-            action = _search_action(tree, is_sample, explores, config, players, board, sample)
+            is_sample = uniform(tree.rng_state) < play.full_search_share
+            explores = decisions < EXPLORED
+            action = _search_action(tree, is_sample, explores, play, players, board, sample)
         if is_sample and count < MAX_SAMPLES:
             count += 1
         step(g, b, action)
         pass_forced(g, b, players.full.work.bits)
         decisions += 1
         child = np.int64(-1)
-        if not has_opponents:
+        if not has_bots:
             child = child_of(tree, np.int64(0), action)
         has_subtree = child >= 0
         if has_subtree:
@@ -105,7 +108,7 @@ def _play_game(seed, seat_owner, config, players, board, samples):
 
 
 @kernel
-def _play_games(games, config, players, boards, samples, num_samples):
+def _play_games(games, play, players, boards, samples, num_samples):
     """Play games one after the other: samples, (N, MAX_SAMPLES + 1), and their number by game.
 
     boards: BOARD, the board of all games, (1,), or of each, (N,).
@@ -116,7 +119,7 @@ def _play_games(games, config, players, boards, samples, num_samples):
         board = boards[k : k + 1]
         new_game(players.game[0], board[0], games.rules[i], games.first_players[i])
         num_samples[i] = _play_game(
-            games.seeds[i], games.seat_owner[i], config, players, board, samples[i]
+            games.seeds[i], games.seat_owner[i], play, players, board, samples[i]
         )
 
 
@@ -144,8 +147,7 @@ class SelfPlayPayload(NamedTuple):
     """Everything that games need besides their specifications."""
 
     weights: Weights
-    past_weights: Weights
-    config: SelfPlayConfig
+    search: SearchPlay
     boards: Board | GeneratedBoards
 
 
@@ -162,35 +164,40 @@ def draw_boards(
 
 
 def draw_games(
-    config: ExpertConfig,
+    settings: ExpertConfig | SelfPlayConfig,
+    count: int,
     rules: Rules,
     boards: Board | GeneratedBoards,
-    past_share: float,
     rng: np.random.Generator,
 ) -> GameSpecs:
-    """Draw the games of an iteration; each has a board, and the numbers of players take turns.
-
-    past_share: share of games with a past self, 0 while there is none.
-    """
-    num_players = np.resize(config.players, config.games).astype(np.int64)
+    """Draw games; each has a board, and the numbers of players take turns."""
+    num_players = np.resize(settings.players, count).astype(np.int64)
     first_players = rng.integers(0, num_players)
-    seat_owner = assign_seats(num_players, config, past_share, rng)
+    seat_owner = assign_seats(num_players, settings, rng)
     seed = np.uint64(rng.integers(2**62))
-    seeds = np.array([seeded(seed, i) for i in range(config.games)], np.uint64)
-    records = {count: rules.record(count)[0] for count in config.players}
-    game_rules = np.array([records[int(count)] for count in num_players], RULES)
-    board_index = draw_boards(boards, config.games, rng)
+    seeds = np.array([seeded(seed, i) for i in range(count)], np.uint64)
+    records = {n: rules.record(n)[0] for n in settings.players}
+    game_rules = np.array([records[int(n)] for n in num_players], RULES)
+    board_index = draw_boards(boards, count, rng)
     return GameSpecs(seeds, game_rules, first_players, num_players, seat_owner, board_index)
+
+
+def run_games(
+    games: GameSpecs, payload: SelfPlayPayload, threads: int, on_cluster: bool = False
+) -> list[np.ndarray]:
+    """Play games on threads, or on the connected cluster: the samples (SAMPLE, (n,)) of each."""
+    if on_cluster:
+        return play_on_cluster(games, payload)
+    return play_on_threads(games, payload, threads)
 
 
 def play_games(games: GameSpecs, payload: SelfPlayPayload) -> list[np.ndarray]:
     """Play games one after the other: the samples (SAMPLE, (n,)) of each."""
-    weights, past_weights, config, boards = payload
+    weights, search, boards = payload
     samples = np.zeros((len(games.seeds), MAX_SAMPLES + 1), SAMPLE)
     num_samples = np.zeros(len(games.seeds), np.int64)
-    players = make_players(weights, past_weights, config)
     arrays = arrays_at(boards, games.board_index)
-    _play_games(games, config, players, arrays, samples, num_samples)
+    _play_games(games, search, make_players(weights, search), arrays, samples, num_samples)
     samples["board_index"] = games.board_index[:, None]
     return [part[:count].copy() for part, count in zip(samples, num_samples, strict=True)]
 
@@ -210,6 +217,23 @@ def play_on_threads(games: GameSpecs, payload: SelfPlayPayload, threads: int) ->
     finally:  # without waiting: after Ctrl-C, parts that still play write to an unused list
         pool.shutdown(wait=False, cancel_futures=True)
     return samples
+
+
+def play_on_cluster(games: GameSpecs, payload: SelfPlayPayload) -> list[np.ndarray]:
+    """Play games on the connected cluster, a few per call: the samples (SAMPLE, (n,)) of each."""
+    shared = cluster.Shared(payload)
+    calls = [
+        cluster.call(_play_on_node, shared, games.part(slice(k, k + GAMES_PER_CALL)))
+        for k in range(0, len(games.seeds), GAMES_PER_CALL)
+    ]
+    return [samples for call in calls for samples in cluster.result(call)]
+
+
+def _play_on_node(shared: cluster.Shared[SelfPlayPayload], games: GameSpecs) -> list[np.ndarray]:
+    payload = shared.get()  # Ray's arrays are read-only, kernels take writable ones
+    return play_games(
+        games.part(slice(None)), payload._replace(weights=copy_weights(payload.weights))
+    )
 
 
 def statistics(samples: list[np.ndarray], games: GameSpecs) -> dict[str, float]:

@@ -13,27 +13,25 @@ from busenv import Board
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.board_specs import GeneratedBoards
 from busenv.networks.network import Network
-from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.expert_iteration.samples import (
-    make_batch,
-    split_by_size,
-)
+from busenv.train.expert_iteration.expert_config import FitSettings
+from busenv.train.expert_iteration.samples import make_batch, split_by_size
+from busenv.train.ppo import ILLEGAL_LOGIT, uses_bfloat16
 
 MAX_GRAD_NORM = 1.0
 WEIGHT_DECAY = 1e-4
 
 
 class Learner:
-    """AdamW updates of a network by the loss weights and precision of an `ExpertConfig`.
+    """AdamW updates of a network by the loss weights and precision of the settings.
 
-    With `bfloat16` the layers multiply in that precision; weights, losses and optimiser stay
-    float32.
+    In bfloat16, only the layers multiply in that precision.
     """
 
     def __init__(
-        self, network: Network, boards: Board | GeneratedBoards, config: ExpertConfig
+        self, network: Network, boards: Board | GeneratedBoards, config: FitSettings
     ) -> None:
         self.network, self._boards, self._config = network, boards, config
+        self._bfloat16 = uses_bfloat16(config.precision, torch.device("cpu"))
         self.optimizer = torch.optim.AdamW(
             network.parameters(), weight_decay=WEIGHT_DECAY, fused=True
         )
@@ -59,70 +57,35 @@ class Learner:
 
         samples: those of the batch whose boards have one size.
         """
-        config, share = self._config, len(samples) / len(batch_samples)
+        config, count = self._config, len(batch_samples)
         batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
         rows, masks, policy, win_probs, points, present = map(torch.from_numpy, batch)
-        with torch.autocast("cpu", torch.bfloat16, enabled=config.precision == "bfloat16"):
+        with torch.autocast("cpu", torch.bfloat16, enabled=self._bfloat16):
             logits, values = (output.float() for output in self.network(rows))
-        log_probs = mask_logits(logits, masks).log_softmax(dim=1)
-        count = int(batch_samples["policy"].any(axis=1).sum())
-        policy_loss, scalars = _imitation_loss(policy, log_probs, masks, count=count, share=share)
-        win_log_probs = mask_logits(values[:, :MAX_PLAYERS], present).log_softmax(dim=1)
-        win_losses = -expected_log_probs(win_probs, win_log_probs, present)
-        value_loss = win_losses.sum() / len(batch_samples)
+        log_probs = _masked_log_probs(logits, masks)
+        has_target = policy.any(dim=1)
+        num_targets = max(int(batch_samples["policy"].any(axis=1).sum()), 1)
+        cross_entropy = -(policy * log_probs).sum(dim=1)
+        policy_loss = (cross_entropy * has_target).sum() / num_targets
+        win_log_probs = _masked_log_probs(values[:, :MAX_PLAYERS], present)
+        value_loss = -(win_probs * win_log_probs).sum() / count
         errors = (values[:, MAX_PLAYERS:] - points) * present
-        squares = errors.square().sum(dim=1).div(present.sum(dim=1))
-        score_loss = squares.sum() / len(batch_samples)
+        score_loss = errors.square().sum(dim=1).div(present.sum(dim=1)).sum() / count
         loss = policy_loss + config.value_weight * value_loss + config.score_weight * score_loss
-        is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
+        with torch.no_grad():  # only logged
+            entropy = -(log_probs.exp() * log_probs).sum() / count
+            target_entropy = -torch.xlogy(policy, policy).sum() / num_targets
+            is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
         return loss, {
             "train/policy_loss": policy_loss.item(),
+            "train/policy_divergence": (policy_loss - target_entropy).item(),  # Kullback-Leibler
             "train/value_loss": value_loss.item(),
-            "train/winner_accuracy": is_correct.sum().item() / len(batch_samples),
+            "train/winner_accuracy": is_correct.sum().item() / count,
             "train/score_loss": score_loss.item(),
-            **scalars,
+            "train/entropy": entropy.item(),
         }
 
 
-def _imitation_loss(
-    policy: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor, *, count: int, share: float
-) -> tuple[torch.Tensor, dict[str, float]]:
-    """Return the cross-entropy to the policy target, and statistics by name.
-
-    policy, log_probs: float32, masks: bool, (N, num_actions). count: samples of the batch with a
-    policy target. share: of the N samples in the batch.
-    """
-    has_target = policy.any(dim=1)
-    loss = -_mean(expected_log_probs(policy, log_probs, masks), has_target, count)
-    with torch.no_grad():  # only logged
-        negative_entropies = expected_log_probs(policy, policy.log(), masks & (policy > 0))
-        divergence = loss + _mean(negative_entropies, has_target, count)  # Kullback-Leibler
-        entropy = -expected_log_probs(log_probs.exp(), log_probs, masks).mean()
-    return loss, {
-        "train/entropy": share * entropy.item(),
-        "train/policy_divergence": divergence.item(),
-    }
-
-
-def _mean(values: torch.Tensor, counted: torch.Tensor, count: int) -> torch.Tensor:
-    """Return the sum of the values that are counted, divided by their number in the batch."""
-    return torch.where(counted, values, 0.0).sum() / max(count, 1)
-
-
-def mask_logits(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Return logits with -inf for illegal actions. logits: float32, masks: bool, (N, num_actions).
-
-    0 times -inf is nan: see `expected_log_probs`.
-    """
-    return logits.masked_fill(~masks, -torch.inf)
-
-
-def expected_log_probs(
-    probabilities: torch.Tensor, log_probs: torch.Tensor, masks: torch.Tensor
-) -> torch.Tensor:
-    """Return the mean of log-probabilities weighted by `probabilities`: float32, (N,).
-
-    Its negative is an entropy or a cross-entropy. probabilities, log_probs: float32, masks: bool,
-    (N, num_actions); log_probs are -inf for illegal actions.
-    """
-    return (probabilities * log_probs.masked_fill(~masks, 0.0)).sum(dim=1)
+def _masked_log_probs(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """Return log-probabilities, with 0 as the probability of what is masked out."""
+    return logits.masked_fill(~masks, ILLEGAL_LOGIT).log_softmax(dim=1)

@@ -1,9 +1,9 @@
-"""Replay buffer on disk: one file of samples per iteration, the oldest files dropped first."""
+"""Samples on disk: a folder of files, one for each iteration or part of self-play."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,71 +36,47 @@ class ReplayBuffer:
     def restore(self, iteration: int) -> None:
         """Read the files of the iterations before this one and delete the others."""
         self._parts = {}
-        for number, path in sorted(_files(self._folder).items()):
+        for number, path in sample_files(self._folder).items():
             if number < iteration:
-                self._parts[number] = _read(path, self._boards)
+                self._parts[number] = read_file(path, self._boards)
             else:
                 path.unlink()
 
     def add(self, iteration: int, samples: np.ndarray) -> None:
-        """Add the samples (SAMPLE, (N,)) of an iteration; they are on disk when this returns.
-
-        Without samples, nothing is added.
-        """
-        if not len(samples):
-            return
-        rows = np.ascontiguousarray(samples).view(np.uint8).reshape(-1, SAMPLE.itemsize)
-        data = save({ROWS: rows})
-        write_whole(self._folder / f"{iteration:06}.safetensors", data)
+        """Add the samples (SAMPLE, (N,)) of an iteration; they are on disk when this returns."""
+        write_file(self._folder, iteration, samples)
         self._parts[iteration] = samples
         while len(self) - len(self._parts[min(self._parts)]) >= self._size:
             del self._parts[min(self._parts)]
 
-    def clear(self) -> None:
-        """Drop all samples."""
-        self._parts = {}
-
     def delete_dropped(self) -> None:
         """Delete the files of dropped samples; until a new checkpoint the old one needs them."""
-        for number, path in _files(self._folder).items():
+        for number, path in sample_files(self._folder).items():
             if number not in self._parts:
                 path.unlink()
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Sample with replacement, uniformly at random: SAMPLE, (count,)."""
-        return _take([*self._parts.values()], rng.integers(0, len(self), count))
+        return take([*self._parts.values()], rng.integers(0, len(self), count))
 
 
-def read_samples(folders: Sequence[str], boards: Board | GeneratedBoards) -> list[np.ndarray]:
-    """Read the replay folders of earlier runs: one memory-mapped array (SAMPLE, (N,)) per file.
+def read_samples(
+    folders: Sequence[str | Path], boards: Board | GeneratedBoards
+) -> list[np.ndarray]:
+    """Read folders of samples: one memory-mapped array (SAMPLE, (N,)) per file.
 
-    ValueError when a folder has no samples, or for the reasons of `ReplayBuffer`.
+    ValueError without samples, or when a file is damaged or of other boards.
     """
-    parts = []
-    for folder in map(Path, folders):
-        files = _files(folder) if folder.is_dir() else {}
-        if not files:
-            raise ValueError(
-                f"no samples in {folder}; allowed: the folder `replay` of a run, which holds files "
-                "such as 000000.safetensors"
-            )
-        parts += [_read(path, boards) for _, path in sorted(files.items())]
-    return parts
+    files = [path for folder in folders for path in sample_files(Path(folder)).values()]
+    if not files:
+        raise ValueError(
+            f"no samples in {', '.join(map(str, folders)) or 'data'}; allowed: folders that "
+            "`busenv selfplay` wrote, or the folder `replay` of an expert iteration"
+        )
+    return [read_file(path, boards) for path in files]
 
 
-def shuffled_batches(
-    parts: list[np.ndarray], size: int, rng: np.random.Generator
-) -> Iterator[np.ndarray]:
-    """Yield all samples once in random order, in batches: SAMPLE, (size,).
-
-    The last batch is dropped if it is incomplete, unless it is the only one.
-    """
-    order = rng.permutation(sum(map(len, parts)))
-    for k in range(max(len(order) // size, 1)):
-        yield _take(parts, order[k * size : (k + 1) * size])
-
-
-def _take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
+def take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
     """Samples at indices of the concatenated parts: SAMPLE, (N,)."""
     ends = np.cumsum([len(part) for part in parts])
     part_numbers = np.searchsorted(ends, indices, side="right")
@@ -112,14 +88,21 @@ def _take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
     return samples
 
 
-def _files(folder: Path) -> dict[int, Path]:
-    """Sample files in a folder by iteration."""
+def sample_files(folder: Path) -> dict[int, Path]:
+    """Sample files in a folder by number, in ascending order; empty if there is no folder."""
     pattern = r"([0-9]{6,12})\.safetensors"
-    named = ((re.fullmatch(pattern, path.name), path) for path in folder.iterdir())
-    return {int(match[1]): path for match, path in named if match}
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    named = ((re.fullmatch(pattern, path.name), path) for path in paths)
+    return dict(sorted((int(match[1]), path) for match, path in named if match))
 
 
-def _read(path: Path, boards: Board | GeneratedBoards) -> np.ndarray:
+def write_file(folder: Path, number: int, samples: np.ndarray) -> None:
+    """Write samples (SAMPLE, (N,)) to the folder's file of a number, atomically."""
+    rows = np.ascontiguousarray(samples).view(np.uint8).reshape(-1, SAMPLE.itemsize)
+    write_whole(folder / f"{number:06}.safetensors", save({ROWS: rows}))
+
+
+def read_file(path: Path, boards: Board | GeneratedBoards) -> np.ndarray:
     """Read and validate a file of samples, memory-mapped: SAMPLE, (N,)."""
     if not path.is_file():  # opening a pipe would wait for a writer
         raise ValueError(f"{path} is not a file")
@@ -132,5 +115,5 @@ def _read(path: Path, boards: Board | GeneratedBoards) -> np.ndarray:
             samples: np.ndarray = file.get_tensor(ROWS).numpy().view(SAMPLE)[:, 0]
         check_samples(samples, boards)
     except (OSError, ValueError, SafetensorError) as error:
-        raise ValueError(f"{path} is not a file of a replay buffer: {error}") from error
+        raise ValueError(f"{path} is not a file of samples: {error}") from error
     return samples

@@ -9,7 +9,6 @@ import numpy as np
 from busenv import Board
 from busenv.core.jit import kernel
 from busenv.core.relative_types import relative_action
-from busenv.core.rules.legal import is_legal
 from busenv.core.rules.score import points_of, rank_of
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board_specs import GeneratedBoards, arrays_at, board_at
@@ -153,42 +152,21 @@ def make_batch(
     return targets
 
 
-@kernel
-def _is_policy_legal(sample, b):
-    """Whether all actions of a sample's policy target are legal."""
-    for k in range(POLICY_SIZE):
-        if sample.policy[k] > 0 and not is_legal(sample.game, b, np.int64(sample.actions[k])):
-            return False
-    return True
-
-
-@kernel
-def _first_invalid(samples, boards, index):
-    """Return the index of the first sample whose game is over or whose policy is illegal; or -1.
-
-    index: int64, (N,), of each sample's board in `boards` (BOARD, (K,)).
-    """
-    for i in range(samples.shape[0]):
-        if samples[i].game.phase == OVER or not _is_policy_legal(samples[i], boards[index[i]]):
-            return i
-    return -1
-
-
 def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
-    """Raise ValueError unless samples have valid games, legal policies, and finite numbers.
+    """Raise ValueError unless samples have valid games, and numbers that kernels can read.
 
     samples: SAMPLE, (N,). boards: the board, or the set of boards, of the run.
     """
-    indices, inverse = np.unique(_board_indices(samples, boards), return_inverse=True)
-    if isinstance(boards, GeneratedBoards) and indices[-1] >= len(boards):
-        raise ValueError(f"it has board number {indices[-1]}; the run has {len(boards)} boards")
+    index = _board_indices(samples, boards)
+    if isinstance(boards, GeneratedBoards) and index.max() >= len(boards):
+        raise ValueError(f"it has board number {index.max()}; the run has {len(boards)} boards")
     games = np.ascontiguousarray(samples["game"])
-    for k, index in enumerate(indices):
-        check_games(games[inverse == k], board_at(boards, index))
-    invalid = _first_invalid(samples, arrays_at(boards, indices), inverse)
-    if invalid >= 0:
-        raise ValueError(f"sample {invalid}: the game is over, or the policy has an illegal action")
+    for k in np.unique(index):
+        board = board_at(boards, k)
+        check_games(games[index == k], board)
+        if (samples["actions"][index == k] >= board.num_actions).any():
+            raise ValueError(f"it has actions beyond the {board.num_actions} of {board!r}")
     if not ((samples["win_probs"] >= 0) & (samples["win_probs"] <= 1)).all():
         raise ValueError("its win_probs has values outside of 0 to 1")
-    if (samples["winner"] >= samples["game"]["players"]).any():
-        raise ValueError("its winner has values that are not a seat")
+    if (games["phase"] == OVER).any() or (samples["winner"] >= games["players"]).any():
+        raise ValueError("it has games that are over, or winners that are not a seat")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
-import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +17,7 @@ from busenv.common.cores import available_cores
 from busenv.evaluation.replay_files import write_replay
 from busenv.game.board_specs import board_at, load_boards
 from busenv.io import write_whole
-from busenv.train.config import PRESETS, PPOConfig
+from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run import MODEL
@@ -28,7 +25,7 @@ from busenv.train.training_run import (
     CURVE,
     PICTURE,
     AnyRun,
-    describe_run,
+    describe_training,
     evaluate,
     rating_boards,
     run_training,
@@ -41,21 +38,7 @@ OPPONENTS = ("planner", "uct:50", "planner", "uct:50")  # of the sample game, as
 SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
 HOUR = 3600.0
 MAX_THREADS = 4
-WIDTH = 128  # of the demo's network: in three minutes it learns more than a wider, slower one
-PPO_SIMULATIONS = 64  # of the search that a network of PPO guides in the report
-
-
-def run_demo(folder: Path, seconds: float = 180.0, games: int = 400, seed: int = 0) -> None:
-    """Train with the preset `quick` on up to MAX_THREADS cores, then report.
-
-    seconds: of training. games: of each rating.
-    """
-    changes = {"width": WIDTH, "threads": _threads(), "seconds": seconds, "seed": seed}
-    train_and_report(PRESETS["quick"].changed(changes), folder, games)
-
-
-def _threads() -> int:
-    return min(available_cores(), MAX_THREADS)
+SIMULATIONS = 64  # of the search in the report that the network guides
 
 
 def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "") -> None:
@@ -65,7 +48,6 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
     """
     console = Console()
     run, _ = run_training(config, folder, console, ray)
-    console.print(f"Trained by {escape(describe_run(run))}.", soft_wrap=True)
     match_ups = _match_ups(run)
     with progress_bar(console, "rating") as bar:
         task = bar.add_task("", total=len(match_ups) + 1, note="")
@@ -89,16 +71,20 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
         console.print(f"  {escape(command)}", soft_wrap=True, highlight=False)
 
 
+def _spec(run: AnyRun, threads: int = 1) -> str:
+    """Spec of the search that a run's network guides."""
+    return f"az@{threads}:{run.folder / MODEL}:{SIMULATIONS}".replace("az@1:", "az:")
+
+
 def _match_ups(run: AnyRun) -> list[tuple[Agent, str]]:
-    """Return the agent with each bot, and `greedy` with `random` for comparison."""
+    """Return the search with each bot but `random`, which it always beats, and the network."""
+    search = make_agent(_spec(run, min(available_cores(), MAX_THREADS)))
+    search.name = f"az:{SIMULATIONS}"
     bots = run.config.rated
-    search = make_agent(_spec(run, _threads()))
-    search.name = f"az:{_simulations(run)}"
-    agents: list[Agent] = [search, run.agent]
-    match_ups = [(agent, bot) for agent in agents for bot in bots]
-    if "greedy" in bots and "random" in bots:
-        match_ups.append((make_agent("greedy"), "random"))
-    return match_ups
+    return [
+        *((search, bot) for bot in bots if bot != "random"),
+        *((run.agent, bot) for bot in bots),
+    ]
 
 
 def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
@@ -134,13 +120,12 @@ def _cells(score: Score, with_interval: bool = True) -> list[str]:
 
 def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
     """The report in Markdown."""
-    config = run.config
-    length = f" for {config.seconds:g} s" if config.seconds else ""
     shell = "\n".join(commands)
     return f"""# An agent, trained and rated
 
-busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Trained{length} by
-{describe_run(run)}; {run.decisions:,} decisions learned from; seed {config.seed}.
+busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Trained by
+{describe_training(run.config)}; {run.decisions:,} training decisions in {run.seconds:.0f} s; seed
+{run.config.seed}.
 
 {table.title}. {TABLE_NOTE} Rank and points are means; rank 1 is the winner's.
 
@@ -188,33 +173,17 @@ def _sample_board(run: AnyRun) -> Board:
 
 def _next_commands(run: AnyRun) -> list[str]:
     """Shell commands that train the agent for longer, rate it, and replay the sample game."""
-    config, folder = run.config, run.folder
-    if config.decisions is not None:
-        longer = f"decisions={2 * config.decisions}"
-    else:
-        assert config.seconds is not None
-        longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
+    config, folder, commands = run.config, run.folder, []
+    if isinstance(config, PPOConfig | ExpertConfig):
+        longer = f"decisions={2 * (config.decisions or 0)}"
+        if config.seconds is not None:
+            longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
+        commands.append(["train", str(folder), "--set", longer])
     players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
     rules = ["--rules", config.rules] * (config.rules != PPOConfig().rules)
     name = config.board if isinstance(run.boards, Board) else _sample_board(run).name
     board = ["--board", name] * (name != PPOConfig().board)
     page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
-    commands = (
-        ["train", str(folder), "--set", longer],
-        ["rate", _spec(run), "planner", *players, *rules, *board],
-        ["replay", str(folder / RECORD), *page, *board],
-    )
-    # The path of the program, if it is not on PATH.
-    path = Path(sys.executable).with_name("busenv")
-    is_installed = shutil.which("busenv") or not path.exists()
-    program = "busenv" if is_installed else os.path.relpath(path)
-    return [shlex.join([program, *arguments]) for arguments in commands]
-
-
-def _simulations(run: AnyRun) -> int:
-    return run.config.num_simulations if isinstance(run.config, ExpertConfig) else PPO_SIMULATIONS
-
-
-def _spec(run: AnyRun, threads: int = 1) -> str:
-    """Spec of the search that a run's network guides."""
-    return f"az@{threads}:{run.folder / MODEL}:{_simulations(run)}".replace("az@1:", "az:")
+    commands.append(["rate", _spec(run), "planner", *players, *rules, *board])
+    commands.append(["replay", str(folder / RECORD), *page, *board])
+    return [shlex.join(["busenv", *arguments]) for arguments in commands]

@@ -1,4 +1,4 @@
-"""Training samples from games that a teacher agent plays against itself."""
+"""Training samples from games that an agent plays against itself."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _step_games(games, board, indices, actions, bits):
         pass_forced(games[i], board[0], bits)
 
 
-def play_teacher_games(
-    teacher: Agent,
+def play_agent_games(
+    agent: Agent,
     board: Board,
     rules: str | Rules,
     *,
@@ -48,7 +48,7 @@ def play_teacher_games(
 ) -> np.ndarray:
     """Play a batch of whole games and return samples of them: SAMPLE, (N,).
 
-    The teacher's actions are sampled from its probabilities, which are the policy target. The value
+    The agent's actions are sampled from its probabilities, which are the policy target. The value
     target is the winner. num_players: int64, of each game. sample_share: probability that a
     decision becomes a sample.
     """
@@ -62,10 +62,10 @@ def play_teacher_games(
     bits = np.zeros((board.num_actions + 63) // 64, np.uint64)
     rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
     parts, game_numbers = [], []
-    teacher.reset(int(rng.integers(2**62)))
+    agent.reset(int(rng.integers(2**62)))
     while (running := np.flatnonzero(games["phase"] != OVER)).size:
         states = games[running]
-        policies = teacher.action_probabilities(states, board)
+        policies = agent.action_probabilities(states, board)
         actions = draw_actions(policies, rng_state)
         sampled = np.flatnonzero(rng.random(len(running)) < sample_share)
         part = np.zeros(len(sampled), SAMPLE)

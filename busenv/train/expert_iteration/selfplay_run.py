@@ -1,0 +1,123 @@
+"""Self-play of an agent to a folder of samples: the command `busenv selfplay`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from busenv import Board, Game
+from busenv.agents import Agent, make_agent
+from busenv.agents.az_agent import AzAgent
+from busenv.agents.specs import parse_spec
+from busenv.cluster import connected
+from busenv.common.console import progress_bar
+from busenv.common.runs import lock_folder, store_settings
+from busenv.game.board_specs import GeneratedBoards, board_at
+from busenv.game.rules import as_rules
+from busenv.networks.compiled_network import read_weights
+from busenv.networks.logits import SEAT_VALUES
+from busenv.train.config import training_boards
+from busenv.train.expert_iteration.agent_selfplay import play_agent_games
+from busenv.train.expert_iteration.expert_config import SelfPlayConfig
+from busenv.train.expert_iteration.expert_selfplay import (
+    SelfPlayPayload,
+    draw_boards,
+    draw_games,
+    run_games,
+)
+from busenv.train.expert_iteration.replay_buffer import read_file, sample_files, write_file
+from busenv.train.expert_iteration.selfplay_players import SearchPlay
+
+PART_GAMES = 64  # games of a file
+
+
+def run_selfplay(
+    config: SelfPlayConfig, folder: str | Path, console: Console | None = None, ray: str = ""
+) -> int:
+    """Play games and write their samples to a folder, PART_GAMES games a file.
+
+    A folder that holds files of the same settings, apart from `samples` and `threads`, is
+    completed. ray: the cluster on which searches of a network play (`busenv.cluster.connected`);
+    "" for none. Returns the number of samples.
+
+    RunError when the folder is in use or holds samples of other settings; ValueError when the agent
+    cannot play on the board, or on a cluster.
+    """
+    folder, boards = Path(folder), training_boards(config.board)
+    with (
+        closing(make_agent(config.agent)) as agent,
+        connected(ray),
+        lock_folder(folder),
+        progress_bar(console or Console(), "self-play") as bar,
+    ):
+        _check(agent, config, ray)
+        for k in range(1 if isinstance(boards, Board) else len(boards.sizes)):
+            # Raises the error of an agent that does not play on the board.
+            agent.act(Game(config.players[0], config.rules, board_at(boards, k), seed=0))
+        settings = config.model_dump(mode="json", exclude={"samples", "threads"})
+        store_settings(folder, settings)
+        files = sample_files(folder)
+        count = sum(len(read_file(path, boards)) for path in files.values())
+        task, number = bar.add_task("", total=config.samples, note=""), max(files, default=-1) + 1
+        while count < config.samples:
+            bar.update(task, completed=count, note=f"{count:,} samples")
+            rng = np.random.default_rng((config.seed, number))
+            if isinstance(agent, AzAgent):
+                samples = _search_games(agent, config, boards, rng, bool(ray))
+            else:
+                samples = _agent_games(agent, config, boards, rng)
+            if len(samples):
+                write_file(folder, number, samples)
+            count, number = count + len(samples), number + 1
+        bar.update(task, completed=config.samples, note=f"{count:,} samples")
+    return count
+
+
+def _check(agent: Agent, config: SelfPlayConfig, ray: str) -> None:
+    """Raise ValueError for an agent that cannot play."""
+    if not isinstance(agent, AzAgent):
+        if ray:
+            raise ValueError(f"{agent.name} plays on one machine: remove --ray")
+    elif parse_spec(config.agent).simulations is None or agent.network.num_values != SEAT_VALUES:
+        raise ValueError(
+            f"{agent.name} cannot play; allowed: az with a number of simulations and a network of "
+            "kind seats, features or board"
+        )
+
+
+def _search_games(
+    agent: AzAgent,
+    config: SelfPlayConfig,
+    boards: Board | GeneratedBoards,
+    rng: np.random.Generator,
+    on_cluster: bool,
+) -> np.ndarray:
+    """Play games by the agent's network and number of simulations: SAMPLE, (N,)."""
+    simulations = parse_spec(config.agent).simulations
+    assert simulations is not None
+    search = SearchPlay(
+        simulations, config.fast_simulations, config.full_search_share, config.bot_simulations
+    )
+    games = draw_games(config, PART_GAMES, as_rules(config.rules), boards, rng)
+    payload = SelfPlayPayload(read_weights(agent.network), search, boards)
+    return np.concatenate(run_games(games, payload, config.threads, on_cluster))
+
+
+def _agent_games(
+    agent: Agent, config: SelfPlayConfig, boards: Board | GeneratedBoards, rng: np.random.Generator
+) -> np.ndarray:
+    """Play games of an agent against itself: SAMPLE, (N,). On a set, each is on its own board."""
+    num_parts = 1 if isinstance(boards, Board) else PART_GAMES
+    num_players = np.resize(config.players, (num_parts, PART_GAMES // num_parts)).astype(np.int64)
+    parts = []
+    for index, counts in zip(draw_boards(boards, num_parts, rng), num_players, strict=True):
+        samples = play_agent_games(
+            agent, board_at(boards, index), as_rules(config.rules),
+            num_players=counts, sample_share=config.full_search_share, rng=rng,
+        )  # fmt: skip
+        samples["board_index"] = index
+        parts.append(samples)
+    return np.concatenate(parts)
