@@ -12,8 +12,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from busenv.agents.external import program
-from busenv.common import intervals
-from busenv.evaluation import dataset_export, ladder, tournament
+from busenv.evaluation import dataset_export, tournament
 from tests.support import clusters
 from tests.support.browser_player import SWITCHES, Player
 from tests.support.play_client import Served, serving
@@ -93,19 +92,10 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def threads_as_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Ratings and exports play in a thread, since starting a process takes two seconds."""
-    for module in (dataset_export, intervals, tournament):
-        monkeypatch.setattr(module, "worker_pool", lambda *_: ThreadPoolExecutor(1))
+    """Exports play in a thread, since starting a process takes two seconds."""
+    monkeypatch.setattr(dataset_export, "worker_pool", lambda *_: ThreadPoolExecutor(1))
     yield
     tournament.close_agents()
-
-
-@pytest.fixture
-def small_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ladder of two agents with three players."""
-    monkeypatch.setattr(ladder, "PLAYERS", (3,))
-    monkeypatch.setattr(ladder, "AGENTS", ("random", "greedy"))
-    monkeypatch.setattr(ladder, "MATCH_UPS", (("greedy", "random"),))
 
 
 @pytest.fixture(scope="session")

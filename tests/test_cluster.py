@@ -1,8 +1,8 @@
 """Ratings on a cluster equal those of one machine, also when nodes are lost."""
 
 import errno
+import json
 import shutil
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from busenv.cluster import ClusterError, connected
 from busenv.common.runs import RunError
 from busenv.evaluation import distributed_games, rating
 from busenv.evaluation.distributed_games import play_on_cluster
-from busenv.evaluation.game_log import GAMES, parse_games
+from busenv.evaluation.game_log import GAMES
 from busenv.evaluation.rating import run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.networks.model_files import BUNDLED
@@ -46,7 +46,7 @@ def test_games_are_the_same_on_any_number_of_nodes(nodes: Any) -> None:
 def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, removed = rating.append_games, []
+    append, removed = rating.append_lines, []
     with with_nodes(nodes, 2) as both, connected(nodes.address):
 
         def remove(*arguments: Any) -> None:
@@ -58,10 +58,10 @@ def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
         run_rating(LONG, tmp_path, console=Console(quiet=True), ray="auto")
         lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
         (tmp_path / GAMES).write_bytes(b"".join(lines[:10]))
-        monkeypatch.setattr(rating, "append_games", remove)
+        monkeypatch.setattr(rating, "append_lines", remove)
         run_rating(LONG, tmp_path, ray="auto")
     assert removed
-    assert stored_games(tmp_path)[:10] == parse_games(b"".join(lines[:10]))[0]
+    assert stored_games(tmp_path)[:10] == [json.loads(line) for line in lines[:10]]
     assert without_times(stored_games(tmp_path)) == without_times(games_of(LONG))
     lines = (tmp_path / GAMES).read_bytes().splitlines(keepends=True)
     (tmp_path / GAMES).write_bytes(b"".join(lines[:-5]))
@@ -118,9 +118,8 @@ def test_a_full_disk_is_reported_and_the_run_resumes(
 
     with with_nodes(nodes, 1), connected(nodes.address):
         with monkeypatch.context() as patch:
-            patch.setattr(rating, "append_games", full)
+            patch.setattr(rating, "append_lines", full)
             error = refusal(capsys, *command, "--ray", nodes.address)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert error == f"busenv: {tmp_path / GAMES}: No space left on device\n"
         run_rating(THREE_AGENTS, tmp_path, ray=nodes.address)
     assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))

@@ -40,35 +40,13 @@ def test_the_kubernetes_manifest_has_the_form_of_a_job() -> None:
     spec = JOB["spec"]["rayClusterSpec"]
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     assert f"ray=={spec['rayVersion']}\n" in constraints
-    groups = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
-    for group in groups:
-        assert all(isinstance(value, str) for value in group["rayStartParams"].values())
-        pod = group["template"]["spec"]
-        (container,) = pod["containers"]
-        assert container["image"] == groups[0]["template"]["spec"]["containers"][0]["image"]
-        limits = container["resources"]["limits"]
-        assert all(
-            limits[name] == value for name, value in container["resources"]["requests"].items()
-        )
-        mounted = {mount["name"] for mount in container.get("volumeMounts", [])}
-        assert mounted == {volume["name"] for volume in pod.get("volumes", [])}
-    for group in groups[1:]:
-        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
     program, *words = shlex.split(JOB["spec"]["entrypoint"])
     arguments = parser().parse_args(words)
     assert (program, arguments.ray) == ("busenv", "auto")
-    paths = [
-        mount["mountPath"]
-        for mount in groups[0]["template"]["spec"]["containers"][0]["volumeMounts"]
-    ]
-    assert any(str(arguments.out).startswith(path) for path in paths)
 
 
 def test_the_slurm_script_is_a_script() -> None:
     done = subprocess.run(["bash", "-n"], input=SLURM, text=True, capture_output=True)
     assert (done.returncode, done.stderr) == (0, "")
-    options = [line for line in SLURM.splitlines() if line.startswith("#SBATCH")]
-    assert SLURM.startswith("#!/usr/bin/env bash\n#SBATCH")
-    assert all("=" in line for line in options)
     last = shlex.split(SLURM[SLURM.index("busenv train") :])
     assert parser().parse_args(last[1:]).ray == "$head:$port"

@@ -21,7 +21,6 @@ from busenv.envs.pettingzoo import raw_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.text import TextEnv
 from busenv.envs.vector import BusVectorEnv
-from busenv.evaluation.ladder import AGENTS
 from busenv.networks.model_files import bundled_models, load_model, model_path
 from busenv.rewards import REWARDS
 from experiments.claims import read_claims
@@ -137,11 +136,6 @@ def test_modules_and_names_exist(path: Path) -> None:
 def test_extras_exist(path: Path) -> None:
     for extras in re.findall(r"\.\[([\w,]+)\]", path.read_text(encoding="utf-8")):
         assert {*extras.split(",")} <= {*PROJECT["optional-dependencies"]}
-
-
-def test_the_ladder_has_all_agents() -> None:
-    for agent in AGENTS:
-        assert f"\n| {agent} |" in read_claims()["ladder"].shown
 
 
 # CONTRIBUTING is about development; the programs of most studies are in earlier commits only.

@@ -69,7 +69,6 @@ def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Pat
     refused = {
         "rate random greedy": "report",
         "bench": "report",
-        "ladder": "train,report",
         "train quick": "train,report",
         "demo": "train,report",
         f"show {games}:7 --draw {tmp_path / 'game.png'}": "render",

@@ -24,14 +24,7 @@ from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, cli, 
 from busenv.common.console import TextTable
 from busenv.common.runs import SETTINGS, RunError, store_settings
 from busenv.error_text import printable
-from busenv.evaluation.game_log import (
-    GAMES,
-    MAX_LINE_BYTES,
-    check_game,
-    check_scheduled,
-    parse_games,
-    recover_games,
-)
+from busenv.evaluation.game_log import GAMES, read_games
 from busenv.evaluation.narration import load_recorded_game
 from busenv.game.board import BOARDS
 from busenv.game.record import decode_fields, encode_fields
@@ -39,12 +32,9 @@ from busenv.game.rules import load_rules
 from busenv.io import LARGEST
 from busenv.schema import Schema, parse
 from busenv.train.config_files import read_config
-from tests.support.commands import refusal
 from tests.support.mutate import as_text, damaged, mutated
 from tests.support.play import played
 from tests.support.ratings import TWO_AGENTS, forfeited, rated_game
-
-MEASURED = ("seconds", "timed")  # fields of a line that the rules do not determine
 
 often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pytest.mark.slow)])
 
@@ -53,16 +43,6 @@ often = pytest.mark.parametrize("tries", [1000, pytest.param(100_000, marks=pyte
 def lines() -> list[dict[str, Any]]:
     """Two rated games, the second forfeited."""
     return [rated_game(7), forfeited(rated_game(8), plies=30, number=8)]
-
-
-def accepted_games(text: bytes) -> list[dict[str, Any]]:
-    """Return the games of a games file, checked as when a rating resumes."""
-
-    def check(game: dict[str, Any]) -> None:
-        check_scheduled(game, TWO_AGENTS)
-        check_game(game, TWO_AGENTS.board_of(0))
-
-    return parse_games(text, GAMES, check)[0]
 
 
 def outcome(read: Callable[[Any], Any], content: Any) -> tuple[Any, str]:
@@ -75,82 +55,48 @@ def outcome(read: Callable[[Any], Any], content: Any) -> tuple[Any, str]:
     return None, str(refusal)
 
 
-def compared_fields(game: dict[str, Any]) -> dict[str, Any]:
-    """Return a line without measured values, the message of a failed agent, and the actions.
-
-    Another legal action may lead to the same end.
-    """
-    game = {key: value for key, value in game.items() if key not in MEASURED}
-    game["record"] = Game.from_record(Record.from_dict(game["record"])).record().to_dict()
-    del game["record"]["actions"]
-    return game | {"forfeit": game["forfeit"] and {**game["forfeit"], "why": ""}}
-
-
-def may_be_true(game: dict[str, Any], line: dict[str, Any]) -> bool:
-    """Return whether a game is that of a line; a forfeit may follow an illegal action."""
-    if game["forfeit"]:
-        seat, decided = line["forfeit"]["seat"], [*line["decisions"]]
-        if game["decisions"][seat] == decided[seat] + 1:
-            decided[seat] += 1
-            line = {**line, "decisions": decided}
-    expected = compared_fields({key: line[key] for key in game})
-    return json.dumps(compared_fields(game)) == json.dumps(expected)
-
-
 @often
-def test_changed_games_files_are_refused_or_true(lines: list[dict[str, Any]], tries: int) -> None:
+def test_changed_games_files_are_refused_or_read(
+    lines: list[dict[str, Any]], tmp_path: Path, tries: int
+) -> None:
     """A changed line in half of the tries, else damaged bytes."""
-    rng = random.Random(1)
-    text = b"".join(map(as_text, lines))
-    by_number = {line["number"]: line for line in lines}
-    assert [*map(compared_fields, accepted_games(text))] == [*map(compared_fields, lines)]
-    refused = {"mutated": 0, "damaged": 0}
-    for number in range(2 * tries):
-        kind = "damaged" if number % 2 else "mutated"
+    rng, path = random.Random(1), tmp_path / GAMES
+    text, refused = b"".join(map(as_text, lines)), 0
+    for number in range(tries):
         changed = damaged(text, rng) if number % 2 else as_text(mutated(rng.choice(lines), rng))
-        games, refusal = outcome(accepted_games, changed)
-        line = r"line \d+" if kind == "damaged" else "line 1"
-        assert re.match(rf"games\.jsonl, {line}\b", refusal) or not refusal
-        assert all(may_be_true(game, by_number[game["number"]]) for game in games or [])
-        refused[kind] += bool(refusal)
-    assert refused["mutated"] > 0.8 * tries
-    assert refused["damaged"] > 0.6 * tries
+        path.write_bytes(changed)
+        _, refusal = outcome(read_games, path)
+        assert re.match(rf"{path}, line \d+\b", refusal) or not refusal
+        refused += bool(refusal)
+    assert refused > 0.4 * tries
 
 
-LIES = (
-    ("ranking", lambda line: line["ranking"].reverse(), "ranking by seat are"),
-    ("points", lambda line: line["points"].__setitem__(0, 99), "points by seat are"),
-    ("decisions", lambda line: line["decisions"].__setitem__(0, 999), "decisions by seat are"),
-    ("agents", lambda line: line["agents"].reverse(), "game 7 has agents"),
-    ("seating", lambda line: line.__setitem__("number", 8), "game 8 has"),
-    ("numbers", lambda line: line.__setitem__("number", 999_999), "allowed: 0 to 17"),
-    ("negative", lambda line: line.__setitem__("number", -5), "number is -5; allowed: a whole"),
-    ("half", lambda line: line.__setitem__("number", 0.5), "number is 0.5; allowed: a whole"),
-    ("action", lambda line: line["record"]["actions"].__setitem__(9, 374), "ply 9: action 374"),
-    ("cut", lambda line: line["record"].update(result=None), "the result is"),
-    ("rules", lambda line: line["record"]["rules"].update(bus_limit=6), "game 7 has rules"),
-    ("time", lambda line: line["seconds"].__setitem__(1, float("nan")), "seconds is"),
-    (
-        "forfeit",
-        lambda line: line.update(forfeit={"seat": 0, "ply": 3, "why": ""}),
-        "by the rules or by a forfeit",
-    ),
-)
+LIES = {  # a change of a line, and the message
+    "ranking": (lambda line: line["ranking"].__setitem__(0, 7), "do not fit 3 seats"),
+    "seats": (lambda line: line["points"].append(1), "do not fit 3 seats"),
+    "agents": (lambda line: line["agents"].reverse(), "game 7 is not that of the schedule"),
+    "numbers": (lambda line: line.__setitem__("number", 999_999), "allowed: 0 to 17"),
+    "negative": (lambda line: line.__setitem__("number", -5), "number is -5; input should be"),
+    "half": (lambda line: line.__setitem__("number", 0.5), "number is 0.5; input should be"),
+    "twice": (lambda line: line.__setitem__("number", 8), "game 8 occurs twice"),
+    "time": (lambda line: line["seconds"].__setitem__(1, float("nan")), "seconds.1 is "),
+    "key": (lambda line: line.pop("forfeit"), "forfeit is missing"),
+}
 
 
-@pytest.mark.parametrize(("change", "message"), [lie[1:] for lie in LIES], ids=[x[0] for x in LIES])
+@pytest.mark.parametrize("change", LIES)
 def test_false_games_are_reported_with_file_and_line(
-    lines: list[dict[str, Any]], tmp_path: Path, change: Any, message: str
+    lines: list[dict[str, Any]], tmp_path: Path, change: str
 ) -> None:
     lie = json.loads(json.dumps(lines[0]))
-    change(lie)
+    LIES[change][0](lie)
     path = tmp_path / GAMES
     path.write_bytes(as_text(lines[1]) + as_text(lie))
-    before = path.read_bytes()
-    with pytest.raises(RunError, match=f"{GAMES}, line 2, is damaged: .*{message}") as refused:
-        recover_games(tmp_path, TWO_AGENTS)
-    assert str(refused.value).startswith(str(path))
-    assert path.read_bytes() == before
+    with pytest.raises(
+        RunError, match=f"{GAMES}, line 2, is damaged: .*{LIES[change][1]}"
+    ) as error:
+        read_games(path, TWO_AGENTS)
+    assert str(error.value).startswith(str(path))
 
 
 @often
@@ -171,19 +117,6 @@ def without_paths(settings: bytes) -> dict[str, Any]:
     for name in ("rules", "board"):
         values[name].pop("from", None)
     return values
-
-
-def test_games_without_a_schedule_are_checked_by_the_rules(
-    lines: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    path = tmp_path / GAMES
-    lie = {**lines[0], "ranking": [*reversed(lines[0]["ranking"])]}
-    path.write_bytes(as_text(lie) + as_text(lines[1]))
-    with pytest.raises(RunError, match="game 7, is damaged: ranking by seat"):
-        load_recorded_game(f"{path}:7")
-    assert load_recorded_game(f"{path}:8").ranking == tuple(lines[1]["ranking"])
-    error = refusal(capsys, "show", str(path))
-    assert "line 1, is damaged: ranking by seat" in error
 
 
 @pytest.mark.parametrize(
@@ -230,17 +163,14 @@ def test_json_files_may_have_a_byte_order_mark(encoding: str, tmp_path: Path) ->
         (Record.from_json, "[" * (LARGEST + 1)),
         (Record.from_json, b"[" * (LARGEST + 1)),
         (Game.from_bytes, b"BUSENV\0" * LARGEST),
-        (parse_games, b"[" * (MAX_LINE_BYTES + 1)),
-        (parse_games, b'{"number": ' + b"9" * MAX_LINE_BYTES + b"}\n"),
     ],
-    ids=["text", "JSON bytes", "bytes", "line", "number"],
+    ids=["text", "JSON bytes", "bytes"],
 )
 def test_content_beyond_the_limit_is_refused_before_it_is_parsed(
     read: Callable[[Any], Any], content: str | bytes
 ) -> None:
     began = time.process_time()
-    message = "a game record is larger than 16,777,216 bytes|line 1, is longer than 1,048,576 bytes"
-    with pytest.raises((RecordError, RunError), match=message):
+    with pytest.raises(RecordError, match="a game record is larger than 16,777,216 bytes"):
         read(content)
     assert time.process_time() - began < 1
 

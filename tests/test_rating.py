@@ -1,4 +1,4 @@
-"""Ratings: the games do not depend on workers or kills; reports and the ladder."""
+"""Ratings: the games do not depend on workers or kills; forfeits and reports."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +19,31 @@ from rich.console import Console
 from busenv import Game, Record, Rules, cli
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.common.runs import SETTINGS, RunError, lock_folder
-from busenv.common.worker_pool import worker_pool
 from busenv.errors import AgentUnavailableError
-from busenv.evaluation import ladder, tournament
+from busenv.evaluation import rate, tournament
 from busenv.evaluation.dependencies import file_hashes
-from busenv.evaluation.game_log import GAMES, parse_games
+from busenv.evaluation.game_log import GAMES
 from busenv.evaluation.rating import check_agent, run_rating
+from busenv.evaluation.rating_report import forfeit_tables
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import different_games, result_table, seat_rows
 from busenv.evaluation.tournament import play_game, play_games
 from busenv.game.board import BOARDS
 from tests.support.commands import refusal
 from tests.support.programs import children
-from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
+from tests.support.ratings import (
+    THREE_AGENTS,
+    TWO_AGENTS,
+    games_of,
+    rated_game,
+    stored_games,
+    without_times,
+)
 from tests.support.worlds import write_town
 
-pytestmark = pytest.mark.usefixtures("few_resamples", "threads_as_workers")
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 LIMIT = 240.0  # seconds that a rating in another process may take, on a busy machine
-
-
-@pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch, threads_as_workers: None) -> None:
-    """Worker processes instead of threads."""
-    monkeypatch.setattr(tournament, "worker_pool", worker_pool)
 
 
 def wait_for_games(run: subprocess.Popen, folder: Path, count: int) -> None:
@@ -54,7 +55,6 @@ def wait_for_games(run: subprocess.Popen, folder: Path, count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.usefixtures("processes")
 def test_games_do_not_depend_on_the_workers() -> None:
     numbers, expected = range(THREE_AGENTS.total), without_times(games_of(THREE_AGENTS))
     together = [game for some in play_games(THREE_AGENTS, numbers, 2) for game in some]
@@ -63,21 +63,55 @@ def test_games_do_not_depend_on_the_workers() -> None:
     assert without_times(games_of(other_seed)) != expected[:9]
 
 
-def test_finished_games_are_kept_when_another_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def play(schedule: Schedule, number: int, replies: Path | None) -> dict[str, Any]:
-        if number == 1:
+def test_finished_games_are_kept_when_another_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(schedule: Schedule, number: int, **_: Any) -> dict[str, Any]:
+        if number == 2:
             raise AgentUnavailableError("the server is gone")
-        return {"number": number}
+        return rated_game(number, schedule)
 
     monkeypatch.setattr(tournament, "play_game", play)
-    monkeypatch.setattr(tournament, "wait", lambda running, *_: wait(running))  # for all
-    groups = play_games(THREE_AGENTS, range(3), 1)
-    assert sorted(game["number"] for game in next(groups)) == [0, 2]
-    with pytest.raises(AgentUnavailableError):
-        next(groups)
+    with pytest.raises(RunError, match=f"the server is gone; .* in {tmp_path}, and the same"):
+        run_rating(THREE_AGENTS, tmp_path)
+    assert [game["number"] for game in stored_games(tmp_path)] == [0, 1]
 
 
-@pytest.mark.usefixtures("processes")
+def test_few_games_start_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default games are played in this process first; then no more workers start than games."""
+    started, numbers = [], range(3)
+
+    def pool(workers: int, _: object) -> ThreadPoolExecutor:
+        started.append(workers)
+        return ThreadPoolExecutor(1)
+
+    monkeypatch.setattr(tournament, "worker_pool", pool)
+    monkeypatch.setattr(tournament, "available_cores", lambda: 48)
+    for workers, seconds in ((1, 0.0), (None, 100.0), (None, 0.0), (2, 0.0), (100, 0.0)):
+        monkeypatch.setattr(tournament, "SECONDS_ALONE", seconds)
+        assert len([*play_games(TWO_AGENTS, numbers, workers)])
+    tournament.close_agents()
+    assert started == [3, 2, 3]
+
+
+SCRIPT = """
+from pathlib import Path
+from busenv.evaluation.rating import run_rating
+from busenv.evaluation.schedule import Schedule
+run_rating(Schedule(("greedy", "random"), 3, 18), Path({folder!r}), {workers})
+print("rated")
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_script_without_a_guard_rates_in_its_process(workers: int, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(folder=str(tmp_path / "run"), workers=workers))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=LIMIT)
+    assert ("rated" in done.stdout) == (workers == 1)
+    assert ('under if __name__ == "__main__":' in done.stderr) == (workers == 2)
+
+
 def test_a_killed_rating_resumes_without_loss(tmp_path: Path) -> None:
     schedule = Schedule(THREE_AGENTS.agents, 3, games=450)
     command = [sys.executable, "-m", "busenv", "rate", *schedule.agents]
@@ -132,22 +166,6 @@ def test_a_stopped_rating_leaves_no_process(tmp_path: Path, sent: signal.Signals
     assert len(stored_games(out)) >= 2
 
 
-def test_all_agents_are_closed_when_one_has_failed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    closed = []
-
-    class Closing(Faulty):
-        def close(self) -> None:
-            closed.append(self)
-            agents.pop(("b", 0), None)  # as when an agent fails in a game
-
-    agents: dict[tuple[str, int], Agent] = {(name, 0): Closing(name) for name in "ab"}
-    monkeypatch.setattr(tournament, "_agents", agents)
-    tournament.close_agents()
-    assert len(closed) == 2
-
-
 def test_repeated_games_are_reported(tmp_path: Path) -> None:
     small_games = games_of(THREE_AGENTS)
     assert different_games(small_games) == len(small_games)
@@ -168,17 +186,12 @@ def test_repeated_games_are_reported(tmp_path: Path) -> None:
     assert report.warning in (tmp_path / "b/report.md").read_text()
 
 
-def test_a_half_written_game_is_dropped(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_half_written_game_is_played_again(tmp_path: Path) -> None:
     run_rating(THREE_AGENTS, tmp_path)
     whole = (tmp_path / GAMES).read_bytes()
-    for cut in (1, 300):
-        (tmp_path / GAMES).write_bytes(whole[:-cut])
-        run_rating(THREE_AGENTS, tmp_path, 1, Console())
-        assert "Dropped a half-written game" in capsys.readouterr().out
-        assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
-    lines = whole.splitlines(keepends=True)
-    with pytest.raises(RunError, match=r"line 2: game \d+ occurs twice"):
-        parse_games(lines[0] * 2)
+    (tmp_path / GAMES).write_bytes(whole[:-300])
+    run_rating(THREE_AGENTS, tmp_path)
+    assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
 
 
 def test_a_folder_in_use_or_of_another_run_is_refused(
@@ -194,8 +207,6 @@ def test_a_folder_in_use_or_of_another_run_is_refused(
     error = refusal(capsys, *arguments, "--games=18", "--seed=5")
     assert "holds a run with games 9, not 18, seed 0, not 5" in error
     assert (tmp_path / GAMES).read_bytes() == games
-    (tmp_path / SETTINGS).unlink()
-    assert "has games.jsonl but no run.json" in refusal(capsys, *arguments)
     (tmp_path / SETTINGS).write_text("[1")
     assert "run.json is not JSON text" in refusal(capsys, *arguments)
 
@@ -321,7 +332,13 @@ class Faulty(Agent):
             raise AgentError("no answer")
         if self.name == "broken":
             raise ZeroDivisionError("no visits")
+        if self.name == "no memory":
+            raise MemoryError
         return np.array([374])
+
+    def _act(self, game: Game) -> Any:
+        action = super()._act(game)
+        return None if action == 374 and self.name == "none" else action
 
     def close(self) -> None:
         Faulty.closed += 1
@@ -329,7 +346,12 @@ class Faulty(Agent):
 
 @pytest.mark.parametrize(
     ("fault", "why"),
-    [("silent", "no answer"), ("wrong", "action 374"), ("broken", "ZeroDivisionError: no visits")],
+    [
+        ("silent", "no answer"),
+        ("wrong", "action 374"),
+        ("none", "action is None"),
+        ("broken", "ZeroDivisionError: no visits"),
+    ],
 )
 def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
     def build(spec: str) -> Agent:
@@ -355,6 +377,31 @@ def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
     table = result_table(seat_rows(games), schedule)
     assert table["forfeits"].to_dict() == {fault: 16, "random": 0}
     assert table.loc[fault, "won"] == 0
+    ((agent, reason, count),) = forfeit_tables(games)[0].rows
+    assert (agent, why in reason, count) == (fault, True, "16")
+
+
+def test_faults_of_this_machine_and_of_own_agents_are_no_forfeits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(MemoryError):
+        play_game(Schedule(("no memory",) * 3, players=3), 0, Faulty)
+    monkeypatch.setattr(Faulty, "__module__", "busenv.agents.faulty")
+    with pytest.raises(ZeroDivisionError):
+        play_game(Schedule(("broken",) * 3, players=3), 0, Faulty)
+    tournament.close_agents()
+
+
+def test_specs_and_objects_are_rated_in_one_call() -> None:
+    mine = Faulty("silent")
+    table = rate([mine, "random"], 20, against="greedy", players=3, seed=1)
+    assert [*table.index] == ["silent", "random", "greedy"]
+    assert table["games"].to_dict() == {"silent": 18, "random": 18, "greedy": 36}
+    assert table["forfeits"].to_dict() == {"silent": 18, "random": 0, "greedy": 0}
+    assert [*rate([make_agent("random"), make_agent("random")], 1).index] == [
+        "random",
+        "random (1)",
+    ]
 
 
 class SlowToBegin(Faulty):
@@ -383,28 +430,20 @@ def test_rate_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     cli.main([*arguments, "--workers", "1", "--out", str(tmp_path)])
     out = capsys.readouterr().out
     assert f"Report: {tmp_path / 'report.md'}\n" in out
-    for words in ("Playing 18 games, not 10", "ms/decision", "deviation", "random is 0", "third"):
+    for words in (
+        "Playing 18 games, not 10",
+        "ms/decision",
+        "deviation",
+        "random is 0",
+        "third",
+        "Seats, turns and neighbours are",
+    ):
         assert words in out
     made = {path.name for path in tmp_path.iterdir()}
-    assert made >= {"results.csv", "pairs.csv", "seats.csv", "report.md"}
+    assert made >= {"results.csv", "pairs.csv", "seats.csv", "neighbours.csv", "report.md"}
     for name in ("wins", "ratings", "seats"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert pd.read_csv(tmp_path / "results.csv")["par"].tolist() == pytest.approx([1 / 3, 2 / 3])
-    assert "| greedy | 18 |" in (tmp_path / "report.md").read_text()
-
-
-@pytest.mark.usefixtures("small_ladder")
-def test_ladder_writes_its_table(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
-    table = (folder / ladder.TABLE).read_text()
-    assert "| greedy | random | " in table
-    played = (folder / "3-players/round-robin" / GAMES).read_text().count("\n")
-    assert f"round robin: {played} with 3 players" in table
-    assert "| random | 0.0 [0.0, 0.0] |" in table
-    assert "| greedy | 0.0% [" in table
-    games = {path: path.read_bytes() for path in folder.glob(f"*/*/{GAMES}")}
-    assert len(games) == 2
-    ladder.run_ladder(folder, 1, 0, 1, Console(quiet=True))
-    assert (folder / ladder.TABLE).read_text() == table
-    assert all(path.read_bytes() == content for path, content in games.items())
+    report = (tmp_path / "report.md").read_text()
+    assert "| greedy | 18 |" in report
+    assert "| greedy | random | " in report.partition("## Games won by neighbour")[2]

@@ -9,8 +9,9 @@ import pytest
 
 import busenv
 from busenv import Rules
+from busenv.agents.match import circular_orders
 from busenv.common.runs import RunError
-from busenv.evaluation.schedule import Schedule, circular_orders, round_robin
+from busenv.evaluation.schedule import Schedule, round_robin
 
 
 def schedule(
@@ -51,23 +52,48 @@ def test_round_robin_lists_every_line_up() -> None:
     assert len(round_robin(3, 5)) == 6
 
 
-def test_blocks_alternate_the_order_of_the_seats() -> None:
+def test_circular_orders_are_as_frequent_as_by_chance() -> None:
     assert circular_orders((0, 1, 2)) == [(0, 1, 2), (0, 2, 1)]
-    assert circular_orders((0, 0, 1, 1)) == [(0, 0, 1, 1), (0, 1, 0, 1)]
-    design = schedule(4, 4)
-    follows: Counter[tuple[int, int]] = Counter()
-    for number in range(6 * design.block):
-        seats, _ = design.seating(number)
-        follows.update((seats[k - 1], seats[k]) for k in range(4))
-    assert len(follows) == 12
+    assert circular_orders((0, 0, 1, 1)) == [(0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1)]
+    assert circular_orders((0, 1, 1, 1, 1)) == [(0, 1, 1, 1, 1)]
+    assert len(circular_orders((0, 1, 2, 3))) == 6
+    assert len(circular_orders((0, 1, 2, 3, 4))) == 24
+
+
+@pytest.mark.parametrize(
+    ("entrants", "players", "full_block"),
+    [(3, 3, 18), (4, 4, 96), (5, 5, 600), (2, 4, 144), (4, 3, 72), (5, 4, 480), (2, 5, 200)],
+)
+def test_a_full_block_balances_neighbours(entrants: int, players: int, full_block: int) -> None:
+    """Each entrant has each other one on its left equally often, with every seat and turn."""
+    design = schedule(entrants, players, games=full_block)
+    assert design.full_block == design.total == full_block
+    assert "neighbours are balanced" in design.balance
+    follows: Counter[tuple[int, ...]] = Counter()
+    for number in range(design.total):
+        seats, first = design.seating(number)
+        for seat, entrant in enumerate(seats):
+            other = seats[(seat + 1) % players]
+            if other != entrant:
+                follows[entrant, other, seat, (seat - first) % players] += 1
+    assert len(follows) == entrants * (entrants - 1) * players**2
     assert len(set(follows.values())) == 1
 
 
 def test_games_are_rounded_up_to_whole_blocks() -> None:
+    """To full blocks, if these do not add more than half."""
     assert schedule(2, 4, games=1).total == 48
-    assert schedule(2, 4, games=48).total == 48
-    assert schedule(4, 4, games=1000).total == 1008
+    assert schedule(2, 4, games=100).total == 144
+    assert schedule(4, 4, games=1000).total == 1056
+    assert schedule(8, 4, games=1000).total == 1120
+    assert "they would be in a multiple of 6,720 games" in schedule(8, 4, games=1000).balance
     assert schedule(1, 5, against="other", games=26).total == 50
+
+
+def test_too_many_line_ups_are_refused_at_once() -> None:
+    with pytest.raises(RunError, match=r"100 agents have 75,287,520 line-ups of 5, .* --against"):
+        schedule(100, 5)
+    assert schedule(100, 5, against="other").block == 2500
 
 
 def test_games_alternate_the_boards_of_a_set() -> None:
@@ -109,7 +135,7 @@ def test_labels_number_copies() -> None:
 
 
 def test_invalid_schedules_are_refused() -> None:
-    with pytest.raises(RunError, match="two agents or more"):
+    with pytest.raises(RunError, match="needs two agents: add a second"):
         schedule(1, 4)
     with pytest.raises(RunError, match="games is 0"):
         schedule(2, 4, games=0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import itertools
 import textwrap
 import time
 from collections.abc import Callable
@@ -105,7 +107,7 @@ def add_players(parser: argparse.ArgumentParser) -> None:
 def add_out(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--out",
-        type=Path,
+        type=folder,
         metavar="FOLDER",
         help=f"run folder; an existing run resumes (default: {default})",
     )
@@ -115,7 +117,12 @@ def add_rating_options(parser: argparse.ArgumentParser, games: str) -> None:
     """Add the number of games, the seed and the processes of a rating."""
     add_count(parser, "--games", 1000, games)
     add_seed(parser, "random seed of all games")
-    add_workers(parser, "worker processes, or cores of --ray local (default: number of cores)")
+    parser.add_argument(
+        "--workers",
+        type=positive(int),
+        metavar="N",
+        help="processes, or cores of --ray local (default: one, and all cores after two seconds)",
+    )
     add_ray(parser)
 
 
@@ -143,9 +150,31 @@ def add_ray(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def folder(text: str) -> Path:
+    """Parse the path of a folder."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; give the path of a folder")
+    return Path(text)
+
+
 def new_folder(command: str) -> Path:
-    """Return the path of a new run folder, named after the command and the time."""
-    return Path("runs") / time.strftime(f"{command}-%Y%m%d-%H%M%S")
+    """Create a run folder, named after the command and the time; it is removed if it stays empty.
+
+    Commands that start in the same second get different folders.
+    """
+    name = time.strftime(f"{command}-%Y%m%d-%H%M%S")
+    for number in itertools.count(1):
+        path = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        with suppress(FileExistsError):
+            path.mkdir(parents=True)
+            break
+    atexit.register(_remove_if_empty, path.absolute())
+    return path
+
+
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        path.rmdir()
 
 
 def seed(text: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from busenv.cli import benchmark_command
 from busenv.cli.command import (
@@ -61,26 +60,6 @@ def _rate(args: argparse.Namespace) -> None:
     if report.warning:
         console.print(f"[yellow]{report.warning}")
     print_path(console, "Report", folder / "report.md")
-
-
-def _add_ladder(parser: argparse.ArgumentParser) -> None:
-    add_rating_options(parser, "games per match and per round robin, rounded up to balanced blocks")
-    add_out(parser, "runs/ladder")
-
-
-def _ladder(args: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from busenv.evaluation.ladder import run_ladder
-
-    run_ladder(
-        args.out or Path("runs/ladder"),
-        args.games,
-        args.seed,
-        args.workers,
-        Console(),
-        args.ray,
-    )
 
 
 def _add_bench(parser: argparse.ArgumentParser) -> None:
@@ -147,15 +126,6 @@ COMMANDS = (
         "Play agents against each other with balanced seats and turn order, and report win rates "
         "and ratings with 95% intervals.",
         EXTRAS,
-    ),
-    Command(
-        "ladder",
-        "rate the reference agents",
-        ("busenv ladder", "busenv ladder --games 200 --out runs/short"),
-        _add_ladder,
-        _ladder,
-        "Rate the reference agents in games of 3, 4 and 5 players, and print the table.",
-        ("train", *EXTRAS),
     ),
     Command(
         "bench",

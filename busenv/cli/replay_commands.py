@@ -69,14 +69,12 @@ def _replay(args: argparse.Namespace) -> None:
 
 
 def _games(path: Path, board: str | None) -> list[dict[str, Any]]:
-    """Read a games file, validate it on a board, and return its games by number."""
-    from busenv.evaluation.game_log import parse_games
-    from busenv.evaluation.narration import check_recorded_game
+    """Return the games of a games file by number; RecordError for games of another board."""
+    from busenv.evaluation.game_log import read_games
 
-    with path.open("rb") as file:
-        games, _ = parse_games(file, path, lambda game: check_recorded_game(game, board))
+    games = read_games(path)
     for game in games:
-        Game.begin_record(Record.from_dict(game["record"]), board)  # RecordError for another board
+        Game.begin_record(Record.from_dict(game["record"]), board)
     return sorted(games, key=lambda game: game["number"])
 
 

@@ -8,9 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from busenv.common.cores import available_cores
 from busenv.common.worker_pool import worker_pool
 
 RESAMPLES = 100
+FEW_GAMES = 1000  # resampled in about the time in which workers start
 LIMITS = (2.5, 97.5)  # percentiles
 
 
@@ -29,14 +31,16 @@ def format_bounds(low: float, high: float) -> str:
 
 
 def bootstrap(
-    rate: Callable[[np.ndarray], np.ndarray], games: np.ndarray, seed: int, workers: int = 1
+    rate: Callable[[np.ndarray], np.ndarray], games: np.ndarray, seed: int, workers: int | None = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return 95% bootstrap intervals of ratings over games.
 
     rate: a picklable function from an array like `games`, with one row per game, to ratings of any
     shape. Returns low and high in that shape, the same for any number of worker processes.
+    workers: None for as many as there are cores, if there are more than FEW_GAMES.
     """
     draw = partial(_resample, rate, games, seed)
+    workers = workers or (available_cores() if len(games) > FEW_GAMES else 1)
     if workers == 1:
         samples = [draw(index) for index in range(RESAMPLES)]
     else:

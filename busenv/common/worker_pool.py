@@ -12,15 +12,20 @@ from contextlib import contextmanager
 from multiprocessing import connection, parent_process, util
 from multiprocessing.context import SpawnContext, SpawnProcess
 
-from busenv.common.keyboard_interrupt import sigint_blocked
-
 GRACE = 0.7  # seconds that a worker has to end by itself
 
 
 class _Worker(SpawnProcess):
     def start(self) -> None:
-        with sigint_blocked():
+        """Start with SIGINT blocked: a terminal sends it to workers too, but their parent acts."""
+        if not hasattr(signal, "pthread_sigmask"):  # Windows
             super().start()
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Context(SpawnContext):
@@ -55,14 +60,14 @@ def end_workers(pool: ProcessPoolExecutor) -> None:
     for process in processes:
         process.terminate()
     waiting, end = {process.sentinel for process in processes}, time.monotonic() + GRACE
-    while waiting and (left := end - time.monotonic()) > 0:
-        waiting -= {*connection.wait(waiting, left)}
+    while waiting and (seconds := end - time.monotonic()) > 0:
+        waiting -= {*connection.wait(waiting, seconds)}
     for process in processes:
         process.kill()  # compiled code does not react to SIGTERM
 
 
 def _begin(at_end: Callable[[], None] | None) -> None:
-    """Ignore Ctrl-C, which the parent handles, and end when the parent ends."""
+    """Let a worker call `at_end` when it ends, and end when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _end(at_end))
     if at_end is not None:
@@ -78,6 +83,8 @@ def _end_with_parent(at_end: Callable[[], None] | None) -> None:
 
 
 def _end(at_end: Callable[[], None] | None) -> None:
+    # `at_end` may wait for a lock that the main thread takes again and again.
+    threading.Timer(GRACE, os._exit, [1]).start()
     try:
         if at_end is not None:
             at_end()

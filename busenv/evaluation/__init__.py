@@ -1,1 +1,46 @@
 """Ratings of agents: balanced, parallel, resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["rate"]
+
+
+def rate(
+    agents: Sequence[Any], games: int = 1000, *, against: Any = None, players: int = 4, **more: Any
+) -> pd.DataFrame:
+    """Rate agents by games in this process; return a table with a row for each.
+
+    agents, against: specs, or objects with `act(game)` or `choose(games, board)`. An object plays
+    all its seats, and is closed at the end. games, players and more (`seed`, `rules`, `board`): of
+    `busenv.evaluation.schedule.Schedule`. `busenv.evaluation.tables.result_table` names the
+    columns. Raises ValueError for an unknown spec or fewer than two agents.
+    """
+    from busenv.agents import make_agent
+    from busenv.agents.custom_agent import as_agent
+    from busenv.evaluation.schedule import Schedule
+    from busenv.evaluation.tables import result_table, seat_rows
+    from busenv.evaluation.tournament import play_games
+
+    entrants = [*agents] if against is None else [*agents, against]
+    specs, objects = [], {}
+    for number, entrant in enumerate(entrants):
+        spec = entrant
+        if not isinstance(entrant, str):
+            player = as_agent(entrant)
+            spec = f"{player.name} ({number})" if player.name in specs else player.name
+            objects[spec] = player
+        specs.append(spec)
+    last = None if against is None else specs.pop()
+    schedule = Schedule(tuple(specs), players, games, against=last, **more)
+
+    def build(spec: str) -> Any:
+        return objects[spec] if spec in objects else make_agent(spec)
+
+    played = play_games(schedule, range(schedule.total), build=build)
+    return result_table(seat_rows([game for some in played for game in some]), schedule)

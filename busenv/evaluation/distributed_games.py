@@ -24,10 +24,10 @@ from busenv.evaluation.dependencies import (
     read_models,
 )
 from busenv.evaluation.schedule import Schedule
-from busenv.evaluation.tournament import POLL_SECONDS, close_agents, play_game
-from busenv.interrupts import interrupts_deferred
+from busenv.evaluation.tournament import close_agents, play_game
 
 CALLS_PER_CORE = 3  # calls in flight
+POLL_SECONDS = 0.1  # between looks at the number of cores
 CALL_SECONDS = 2.0  # target of a call; the overhead of shorter ones takes a tenth of two cores
 
 
@@ -52,7 +52,6 @@ def play_on_cluster(
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games with these numbers, and yield them in groups as they end.
 
-    Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
     RunError when a program's files on a node differ from those of the calling machine,
     `cluster.ClusterError` when the cluster fails.
     """
@@ -62,21 +61,17 @@ def play_on_cluster(
     )
     remaining, size = list(reversed(numbers)), 1
     running: list[Any] = []
-    with interrupts_deferred() as interrupted:
-        while not interrupted:
-            num_cpus = max(cluster.num_cpus(), 1)
-            while remaining and len(running) < CALLS_PER_CORE * num_cpus:
-                count = min(size, -(-len(remaining) // (2 * num_cpus)))
-                chunk = [remaining.pop() for _ in range(count)]
-                running.append(cluster.call(play_chunk, payload, chunk))
-            if not running:
-                return
-            done, running = cluster.ready(running, POLL_SECONDS)
-            for call in done:
-                games, seconds = cluster.result(call)
-                size = max(1, min(2 * size, int(CALL_SECONDS * len(games) / seconds)))
-                yield games
-        yield [game for call in cluster.ready(running, 0)[0] for game in cluster.result(call)[0]]
+    while remaining or running:
+        num_cpus = max(cluster.num_cpus(), 1)
+        while remaining and len(running) < CALLS_PER_CORE * num_cpus:
+            count = min(size, -(-len(remaining) // (2 * num_cpus)))
+            chunk = [remaining.pop() for _ in range(count)]
+            running.append(cluster.call(play_chunk, payload, chunk))
+        done, running = cluster.ready(running, POLL_SECONDS)
+        for call in done:
+            games, seconds = cluster.result(call)
+            size = max(1, min(2 * size, int(CALL_SECONDS * len(games) / seconds)))
+            yield games
 
 
 def play_chunk(

@@ -11,7 +11,7 @@ from typing import Any
 from busenv import Board, Building, Game, Position, Record, RecordError
 from busenv.common.runs import RunError
 from busenv.error_text import printable
-from busenv.evaluation.game_log import check_game, parse_games
+from busenv.evaluation.game_log import read_games
 from busenv.game.board_specs import recorded_board
 from busenv.io import read_bounded
 from busenv.render.game_drawing import game_text
@@ -70,10 +70,6 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
     elif Path(name).suffix != ".jsonl":
         raise RunError(f"{source}: only a .jsonl file has numbered games; allowed: {name}")
     game = _select(name, number)
-    try:
-        check_recorded_game(game, board)
-    except ValueError as error:
-        raise RunError(f"{name}, game {game['number']}, is damaged: {error}") from error
     forfeit = ""
     if game["forfeit"]:
         forfeit = "Forfeited by seat {seat} at ply {ply}: {why}".format(**game["forfeit"])
@@ -82,21 +78,9 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
     return RecordedGame(record, played_on, tuple(game["agents"]), tuple(game["ranking"]), forfeit)
 
 
-def check_recorded_game(game: dict[str, Any], board: str | Path | Board | None) -> None:
-    """Raise ValueError when a game of a games file contradicts the rules.
-
-    Games of other boards pass: `RecordedGame.end` refuses them later.
-    """
-    entry = game["record"]["board"]
-    played_on = recorded_board(entry, board)
-    if entry["fingerprint"] == played_on.fingerprint:
-        check_game(game, played_on)
-
-
 def _select(name: str, number: str) -> dict[str, Any]:
     """Return the game with a number, or without a number the only game of a games file."""
-    with open(name, "rb") as file:
-        games = {game["number"]: game for game in parse_games(file, name)[0]}
+    games = {game["number"]: game for game in read_games(Path(name))}
     if not number and len(games) == 1:
         return next(iter(games.values()))
     if number and int(number) in games:

@@ -14,29 +14,35 @@ from busenv.agents import AgentError, make_agent
 from busenv.agents.specs import PLUG_IN, parse_spec
 from busenv.cluster import ClusterError, connected
 from busenv.common.console import print_path, progress_bar
-from busenv.common.runs import SETTINGS, RunError, lock_folder, store_settings
+from busenv.common.jsonl import append_lines
+from busenv.common.runs import RunError, lock_folder, store_settings
 from busenv.errors import AgentUnavailableError
 from busenv.evaluation.dependencies import file_hashes, has_language_model, language_settings
 from busenv.evaluation.distributed_games import play_on_cluster
-from busenv.evaluation.game_log import GAMES, append_games, recover_games
+from busenv.evaluation.game_log import GAMES, read_games
 from busenv.evaluation.language_models import REPLIES
 from busenv.evaluation.rating_report import Report, write_report
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import play_games
 
+WORKER_DIED = (
+    "a worker process died (a script that starts workers needs to be a file and to call them under "
+    'if __name__ == "__main__":, or to play with workers=1)'
+)
+
 
 def run_rating(
     schedule: Schedule,
     folder: Path,
-    workers: int = 1,
+    workers: int | None = 1,
     console: Console | None = None,
     ray: str = "",
 ) -> Report:
     """Play the missing games of a schedule, and write the report.
 
     Writes each game to disk as soon as it ends; a stopped run resumes, also on another machine that
-    has the same agents. workers: number of processes. console: for progress; by default there is
-    none. ray: address of a Ray cluster (`busenv.cluster.connected`), "" for none.
+    has the same agents. workers: number of processes; see `play_games`. console: for progress; by
+    default there is none. ray: address of a Ray cluster (`busenv.cluster.connected`), "" for none.
     RunError when an agent cannot be built, or the folder is in use or holds another run;
     `busenv.cluster.ClusterError` when the cluster fails.
     """
@@ -48,21 +54,17 @@ def run_rating(
         console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
     with connected(ray, workers), lock_folder(folder):
         print_path(console, "Run folder", folder)
-        if (folder / GAMES).exists() and not (folder / SETTINGS).exists():
-            raise RunError(f"{folder} has {GAMES} but no {SETTINGS}; choose another folder")
         files = {"files": file_hashes(schedule.specs)}
         store_settings(
             folder, {**schedule.settings(), **files, **language_settings(schedule.specs)}
         )
-        games, cut = recover_games(folder, schedule)
-        if cut:
-            console.print(f"Dropped a half-written game ({cut} bytes) at the end of {GAMES}.")
+        games = read_games(folder / GAMES, schedule) if (folder / GAMES).exists() else []
         if games:
             console.print(f"Resuming after {len(games):,} games.")
         if schedule.total != schedule.games:
             console.print(
                 f"Playing {schedule.total:,} games, not {schedule.games:,}: "
-                f"whole blocks of {schedule.block:,}."
+                f"whole blocks of {schedule.block:,}. {schedule.balance}"
             )
         games += _play(schedule, folder, games, workers, console, ray)
         with console.status("rating ..."):
@@ -95,7 +97,7 @@ def _play(
     schedule: Schedule,
     folder: Path,
     played: list[dict[str, Any]],
-    workers: int,
+    workers: int | None,
     console: Console,
     ray: str,
 ) -> list[dict[str, Any]]:
@@ -104,26 +106,24 @@ def _play(
     missing = [number for number in range(schedule.total) if number not in done]
     if not missing:
         return []
-    bar = progress_bar(console, "games")
+    if ray:
+        play = play_on_cluster(schedule, missing)
+    else:
+        replies = folder / REPLIES if has_language_model(schedule.specs) else None
+        play = play_games(schedule, missing, workers, replies)
     new: list[dict[str, Any]] = []
     forfeits = sum(game["forfeit"] is not None for game in played)
     try:
-        with open(folder / GAMES, "ab") as file, bar:
+        with progress_bar(console, "games") as bar, closing(play):
             task = bar.add_task("", total=schedule.total, completed=len(played), note="")
-            if ray:
-                play = play_on_cluster(schedule, missing)
-            else:
-                replies = folder / REPLIES if has_language_model(schedule.specs) else None
-                play = play_games(schedule, missing, min(workers, len(missing)), replies)
-            with closing(play):  # the generator defers Ctrl-C until it is closed
-                for games in play:
-                    append_games(file, games)
-                    new += games
-                    forfeits += sum(game["forfeit"] is not None for game in games)
-                    note = f"{forfeits} forfeits" if forfeits else ""
-                    bar.update(task, advance=len(games), note=note)
+            for games in play:
+                append_lines(folder / GAMES, games)
+                new += games
+                forfeits += sum(game["forfeit"] is not None for game in games)
+                note = f"{forfeits} forfeits" if forfeits else ""
+                bar.update(task, advance=len(games), note=note)
     except (BrokenProcessPool, ClusterError, AgentUnavailableError) as error:
-        cause = "a worker process died" if isinstance(error, BrokenProcessPool) else str(error)
+        cause = WORKER_DIED if isinstance(error, BrokenProcessPool) else str(error)
         raise RunError(
             f"{cause}; the games so far are in {folder}, and the same command with "
             f"--out {folder} resumes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ import pandas as pd
 
 from busenv.common import intervals
 from busenv.common.console import TextTable
+from busenv.error_text import truncate
 from busenv.evaluation.language_models import language_tables
 from busenv.evaluation.plots import draw_intervals, short_name
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import (
     anchor_of,
     different_games,
+    neighbour_table,
     pair_table,
     result_table,
     seat_rows,
@@ -23,6 +26,7 @@ from busenv.evaluation.tables import (
 )
 from busenv.io import write_whole
 
+MAX_REASONS = 10  # of forfeits
 TURNS = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -40,7 +44,7 @@ class Report:
 
 
 def write_report(
-    games: list[dict[str, Any]], schedule: Schedule, folder: Path, workers: int = 1
+    games: list[dict[str, Any]], schedule: Schedule, folder: Path, workers: int | None = 1
 ) -> Report:
     """Write the tables, the plots and report.md of a rating into its folder."""
     rows = seat_rows(games)
@@ -53,13 +57,16 @@ def write_report(
         _pairs(pairs, schedule),
         _turns(turns, schedule),
     ]
-    tables += language_tables(folder)
-    for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
+    tables += [*forfeit_tables(games), *language_tables(folder)]
+    neighbours = neighbour_table(rows, schedule.players)
+    files = {"results": results, "pairs": pairs, "seats": seats, "neighbours": neighbours}
+    for name, table in files.items():
         text = table.round(6).to_csv(lineterminator="\n")
         write_whole(folder / f"{name}.csv", text)
     _draw(folder, results, turns, schedule)
     warning = _warning(different_games(games), schedule)
-    write_whole(folder / "report.md", _markdown(tables, schedule, warning))
+    text = _markdown([*tables, _neighbours(neighbours)], schedule, warning)
+    write_whole(folder / "report.md", text)
     return Report(results, tables, warning)
 
 
@@ -139,6 +146,29 @@ def _turns(turns: pd.DataFrame, schedule: Schedule) -> TextTable:
     return TextTable(title, ["turn", "won", "95% interval", "points"], rows)
 
 
+def _neighbours(neighbours: pd.DataFrame) -> TextTable:
+    """Make a table of a row for each agent and neighbour; it is too long for the terminal."""
+    rows = []
+    for (agent, neighbour), sides in neighbours.groupby(level=["agent", "neighbour"]):
+        cells = []
+        for _, side in sides.iterrows():  # left, then right
+            cells += [percent(side["won"]), interval(side)]
+        rows.append([str(agent), str(neighbour), *cells])
+    header = ["agent", "neighbour", "won, on its left", "95% interval", "won, on its right"]
+    return TextTable("games won by neighbour", [*header, "95% interval"], rows, names=2)
+
+
+def forfeit_tables(games: list[dict[str, Any]]) -> list[TextTable]:
+    """Make the table of the reasons of forfeits, if there are any."""
+    reasons = Counter(
+        (game["agents"][game["forfeit"]["seat"]], truncate(game["forfeit"]["why"]))
+        for game in games
+        if game["forfeit"]
+    )
+    rows = [[agent, why, str(count)] for (agent, why), count in reasons.most_common(MAX_REASONS)]
+    return [TextTable("forfeits", ["agent", "reason", "games"], rows, names=2)] if rows else []
+
+
 def _title(schedule: Schedule) -> str:
     count = schedule.num_boards
     boards = "board" if count == 1 else f"{count:,} boards of"
@@ -173,7 +203,7 @@ def _draw(folder: Path, results: pd.DataFrame, turns: pd.DataFrame, schedule: Sc
 def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
     parts = [
         "# A rating",
-        f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}.",
+        f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}. {schedule.balance}",
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Rank and points: means over its seats. Rating: "
         "openskill's Plackett-Luce, with 95% bootstrap intervals "
@@ -181,12 +211,14 @@ def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
         "are on different scales. Deviation: share of games ranked ahead of the maximal lottery "
         "(the mixture of the agents that none of them beats) minus the share behind it; 0 for "
         "agents of the mixture. An agent that fails or takes an illegal action forfeits and is "
-        "ranked last.",
+        "ranked last. The left neighbour has the next seat clockwise.",
     ]
     if warning:
         parts.append(f"**{warning}**")
     for table in tables:
         parts += [f"## {table.title[0].upper()}{table.title[1:]}", table.markdown().rstrip()]
     parts.append("![games won](wins.png) ![ratings](ratings.png) ![turn order](seats.png)")
-    parts.append("Data: `results.csv`, `pairs.csv`, `seats.csv`. Games: `games.jsonl`.")
+    parts.append(
+        "Data: `results.csv`, `pairs.csv`, `seats.csv`, `neighbours.csv`. Games: `games.jsonl`."
+    )
     return "\n\n".join(parts) + "\n"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
-from itertools import combinations_with_replacement, permutations
-from math import lcm
+from functools import cached_property
+from itertools import combinations, combinations_with_replacement
+from math import comb, lcm
 from typing import Any
 
 import busenv
+from busenv.agents.match import circular_orders
 from busenv.common.runs import RunError
 from busenv.game.board import Board
 from busenv.game.board_specs import GeneratedBoards, load_boards
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.validation import check_seed
 
+MAX_LINE_UPS = 10_000
 LineUp = tuple[int, ...]  # number of the entrant for each seat
 
 
@@ -49,8 +51,12 @@ class Schedule:
         if self.games < 1:
             raise RunError(f"games is {self.games!r}; allowed: 1 or more")
         if len(self.specs) < 2:
+            raise RunError("a rating needs two agents: add a second agent, or --against AGENT")
+        line_ups = comb(len(self.agents), self.players) if self.against is None else 0
+        if line_ups > MAX_LINE_UPS:
             raise RunError(
-                "a rating needs two agents or more; allowed: a second one, or --against AGENT"
+                f"{len(self.agents)} agents have {line_ups:,} line-ups of {self.players}, of which "
+                f"{MAX_LINE_UPS:,} are allowed; rate fewer agents, or each --against one"
             )
         _ = self.loaded_rules, self.loaded_boards  # reads the files
 
@@ -96,25 +102,46 @@ class Schedule:
         return [(k, *[entrants] * (self.players - 1)) for k in range(entrants)]
 
     @property
-    def block(self) -> int:
+    def seat_block(self) -> int:
         """Games in which every entrant has every seat and every turn equally often."""
         return len(self.line_ups) * self.players**2
+
+    @cached_property
+    def full_block(self) -> int:
+        """Games in which the neighbours are balanced too: all circular orders of each line-up."""
+        return self.seat_block * lcm(*(len(circular_orders(line_up)) for line_up in self.line_ups))
+
+    @property
+    def block(self) -> int:
+        """The full block if it adds at most half to the requested games, else the seat block."""
+        full = -(-self.games // self.full_block) * self.full_block
+        return self.full_block if full <= 1.5 * self.games else self.seat_block
 
     @property
     def total(self) -> int:
         """Games to play: `games` rounded up to whole blocks."""
         return -(-self.games // self.block) * self.block
 
+    @property
+    def balance(self) -> str:
+        """What is balanced, in a sentence."""
+        if self.total % self.full_block:
+            return (
+                "Seats and turns are balanced, neighbours are not: they would be in a multiple of "
+                f"{self.full_block:,} games."
+            )
+        return "Seats, turns and neighbours are balanced."
+
     def seating(self, number: int) -> tuple[LineUp, int]:
         """Return the entrant by seat, and the first player, of a game.
 
         The line-ups alternate. In n * n games of a line-up of n players, each has every seat once
-        with every first player. The next n * n games use another circular order, the mirror image
-        first, so that neighbours change too.
+        with every first player. The next n * n games use another circular order
+        (`busenv.agents.match.circular_orders`); line-ups begin with different ones.
         """
         turn, index = divmod(number, len(self.line_ups))
         orders = circular_orders(self.line_ups[index])
-        order = orders[turn // self.players**2 % len(orders)]
+        order = orders[(turn // self.players**2 + index) % len(orders)]
         seats = tuple(order[(seat - turn) % self.players] for seat in range(self.players))
         return seats, turn // self.players % self.players
 
@@ -156,22 +183,7 @@ def round_robin(entrants: int, players: int) -> list[LineUp]:
     With fewer entrants than seats, every entrant is in every line-up and the other seats are filled
     in all ways: with two entrants and four seats 1 + 3, 2 + 2 and 3 + 1.
     """
-    different = min(entrants, players)
+    if entrants >= players:
+        return list(combinations(range(entrants), players))
     line_ups = combinations_with_replacement(range(entrants), players)
-    return [line_up for line_up in line_ups if len(set(line_up)) == different]
-
-
-@cache
-def circular_orders(line_up: LineUp) -> list[LineUp]:
-    """Return the different circular orders, each followed by its mirror image."""
-
-    def rotated(order: LineUp) -> LineUp:
-        return min(order[k:] + order[:k] for k in range(len(order)))
-
-    return list(
-        dict.fromkeys(
-            rotated(order)
-            for forward in permutations(line_up)
-            for order in (forward, forward[::-1])
-        )
-    )
+    return [line_up for line_up in line_ups if len(set(line_up)) == entrants]

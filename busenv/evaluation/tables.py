@@ -55,7 +55,7 @@ def different_games(games: list[dict[str, Any]]) -> int:
     return len({rotated(game) for game in games})
 
 
-def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int = 1) -> pd.DataFrame:
+def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int | None = 1) -> pd.DataFrame:
     """Return one row per entrant, by label.
 
     games: with the entrant. won: share of them won by any of its seats, with low and high of the
@@ -127,6 +127,23 @@ def seat_table(rows: pd.DataFrame) -> pd.DataFrame:
     table = groups.agg(games=("won", "count"), won=("won", "mean"), points=("points", "mean"))
     table[["low", "high"]] = _intervals(table["won"], table["games"])
     return table.loc[["all", *rows["agent"].unique()]]
+
+
+def neighbour_table(rows: pd.DataFrame, players: int) -> pd.DataFrame:
+    """Return wins of the agents by neighbour.
+
+    Index: (agent, neighbour, "left" for the next seat clockwise or "right" for the one before).
+    Columns: games (seats counted there), won with low and high.
+    """
+    seats = rows["agent"].to_numpy().reshape(-1, players)
+    sides = [
+        rows.assign(side=side, neighbour=np.roll(seats, shift, axis=1).ravel())
+        for side, shift in (("left", -1), ("right", 1))
+    ]
+    groups = pd.concat(sides).groupby(["agent", "neighbour", "side"])
+    table = groups.agg(games=("won", "count"), won=("won", "mean"))
+    table[["low", "high"]] = _intervals(table["won"], table["games"])
+    return table
 
 
 def _intervals(shares: Iterable[float], games: Iterable[int]) -> np.ndarray:

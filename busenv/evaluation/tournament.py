@@ -1,4 +1,4 @@
-"""Play the games of a schedule in worker processes.
+"""Play the games of a schedule, in this process or in worker processes.
 
 A game depends only on the schedule and its number: each agent is reset with a seed derived from
 the run's seed, the number and the seat. The number of workers changes only the order in which
@@ -7,13 +7,13 @@ games end.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,15 @@ import numpy as np
 
 from busenv import Game, IllegalActionError
 from busenv.agents import Agent, AgentError, make_agent
-from busenv.common.worker_pool import end_workers, worker_pool
+from busenv.agents.custom_agent import CustomAgent
+from busenv.common.cores import available_cores
+from busenv.common.worker_pool import worker_pool
 from busenv.errors import AgentUnavailableError
 from busenv.evaluation.game_log import ranking
 from busenv.evaluation.schedule import Schedule
-from busenv.interrupts import interrupts_deferred
 
 GAMES_PER_WORKER = 4  # in flight
-POLL_SECONDS = 0.1  # between checks for Ctrl-C
+SECONDS_ALONE = 2.0  # of play in this process before workers start, which takes as long
 WARM_UP = 4  # first decisions of a spec in a process, which are not timed: they compile code
 
 # Agents of this process, by spec and number of earlier seats with the same spec.
@@ -37,30 +38,52 @@ _decisions: Counter[str] = Counter()  # of each spec in this process
 
 
 def play_games(
-    schedule: Schedule, numbers: Iterable[int], workers: int, replies: Path | None = None
+    schedule: Schedule,
+    numbers: Iterable[int],
+    workers: int | None = 1,
+    replies: Path | None = None,
+    build: Callable[[str], Agent] = make_agent,
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games with these numbers, and yield them in groups as they end.
 
-    Ctrl-C is deferred until the end: it drops unfinished games and yields the finished ones.
-    replies: folder for the logs of language models' replies (`Agent.log_replies`).
+    workers: number of processes, at most that of the games; 1 plays in this process. None starts as
+    many as there are cores if the games take longer than SECONDS_ALONE.
+    replies: folder for the logs of language models' replies (`Agent.log_replies`). build: makes an
+    agent from its spec.
     BrokenProcessPool when a worker dies, AgentUnavailableError when an agent cannot be reached.
     """
-    remaining = iter(numbers)
+    play, remaining = partial(play_game, schedule, build=build, replies=replies), deque(numbers)
+    workers = workers or (None if available_cores() > 1 else 1)
+    alone = {1: math.inf, None: SECONDS_ALONE}.get(workers, 0.0)
+    yield from _play_here(play, remaining, time.monotonic() + alone)
+    if not remaining:
+        return
+    workers = min(workers or available_cores(), len(remaining))
     running: set[Future[dict[str, Any]]] = set()
-    with interrupts_deferred() as interrupted, worker_pool(workers, close_agents) as pool:
-        while not interrupted:
-            free = GAMES_PER_WORKER * workers - len(running)
-            play = partial(play_game, replies=replies)
-            running |= {pool.submit(play, schedule, n) for n in islice(remaining, free)}
-            if not running:
-                return
-            done, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
+    with worker_pool(workers, close_agents) as pool:
+        while remaining or running:
+            free = min(GAMES_PER_WORKER * workers - len(running), len(remaining))
+            running |= {pool.submit(play, remaining.popleft()) for _ in range(free)}
+            done, running = wait(running, return_when=FIRST_COMPLETED)
             failed = {game for game in done if game.exception()}
             yield [game.result() for game in done - failed]
             for game in failed:
                 game.result()  # raises
-        yield [game.result() for game in running if game.done() and not game.exception()]
-        end_workers(pool)
+
+
+def _play_here(
+    play: Callable[[int], dict[str, Any]], remaining: deque[int], end: float
+) -> Generator[list[dict[str, Any]], None, None]:
+    """Play games in this process until a time (of `time.monotonic`), and yield them."""
+    torch = sys.modules.get("torch")  # imported by now if an agent needs it
+    threads = torch.get_num_threads() if torch else 0
+    try:
+        while remaining and time.monotonic() < end:
+            yield [play(remaining.popleft())]
+    finally:
+        close_agents()
+        if torch:
+            torch.set_num_threads(threads)
 
 
 def play_game(
@@ -78,7 +101,7 @@ def play_game(
 
     An agent that fails or takes an illegal action forfeits: the game ends, the agent is ranked
     last, and the others are ranked by their standing at that moment. AgentUnavailableError when an
-    agent cannot be reached.
+    agent cannot be reached; errors of this package's own agents and of the machine are raised.
     """
     entrants, first = schedule.seating(number)
     board = schedule.board_of(number)
@@ -105,7 +128,7 @@ def play_game(
             if _decisions[spec] > WARM_UP:
                 seconds[seat] += spent
                 timed[seat] += 1
-            game.step(action)
+            _step(game, action)
     except AgentUnavailableError:
         raise
     except (AgentError, IllegalActionError) as error:
@@ -126,13 +149,23 @@ def play_game(
 
 
 def _act(agent: Agent, game: Game) -> int:
-    """Return an agent's action; AgentError for any error of the agent."""
+    """Return an agent's action; AgentError for an error in the code of an agent from elsewhere."""
     try:
         return agent.act(game)
-    except AgentError:
-        raise
-    except Exception as error:  # a forfeit must not end the rating
+    except (AgentError, IllegalActionError, OSError, MemoryError, ImportError):
+        raise  # all but the first two are faults of this machine
+    except Exception as error:
+        if type(agent).__module__.startswith("busenv.") and not isinstance(agent, CustomAgent):
+            raise
         raise AgentError(f"{type(error).__name__}: {error}") from error
+
+
+def _step(game: Game, action: int) -> None:
+    """Take an action; IllegalActionError for anything that is not one."""
+    try:
+        game.step(action)
+    except TypeError as error:
+        raise IllegalActionError(str(error)) from error
 
 
 def _seed_of(seed: int, number: int, seat: int) -> int:

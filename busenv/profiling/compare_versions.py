@@ -20,7 +20,6 @@ from rich.console import Console
 from scipy.stats import quantile_test
 
 from busenv.common.console import TextTable, progress_bar
-from busenv.common.keyboard_interrupt import sigint_blocked
 from busenv.common.runs import lock_folder
 from busenv.profiling import speed_worker
 from busenv.profiling.source_trees import write_tree
@@ -106,19 +105,19 @@ def running_worker(tree: Path, scale: float) -> Iterator[Worker]:
     # found by the same paths as here.
     paths = [str(tree), *(str(Path(path).resolve()) for path in sys.path)]
     script = str(Path(speed_worker.__file__).resolve())
-    with sigint_blocked():
-        process = subprocess.Popen(
-            [sys.executable, "-S", script, "--scale", str(scale)],
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(paths),
-                "PYTHONHASHSEED": "0",
-                "NUMBA_CACHE_DIR": str(tree.parent / "kernels"),  # trees are replaced
-            },
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    process = subprocess.Popen(
+        [sys.executable, "-S", script, "--scale", str(scale)],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONHASHSEED": "0",
+            "NUMBA_CACHE_DIR": str(tree.parent / "kernels"),  # trees are replaced
+        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C in a terminal is for this process, which ends the worker
+    )
     with process:
         try:
             yield process

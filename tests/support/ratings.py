@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from busenv import Game, Record
-from busenv.evaluation.game_log import GAMES, parse_games, ranking
+from busenv.evaluation.game_log import GAMES, ranking, read_games
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import play_game
 
@@ -26,7 +26,7 @@ def games_of(schedule: Schedule) -> list[dict[str, Any]]:
 
 def stored_games(folder: Path) -> list[dict[str, Any]]:
     """The games in a run's folder."""
-    return parse_games((folder / GAMES).read_bytes())[0]
+    return read_games(folder / GAMES)
 
 
 def without_times(games: list[dict[str, Any]]) -> list[dict[str, Any]]:
