@@ -27,7 +27,8 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 METHODS: dict[str, dict[str, Any]] = {
     "ppo": {
-        **SMALL, "method": "ppo", "games": 24, "batch_size": 256, "bots": ["random"], "device": "cpu"
+        **SMALL, "method": "ppo", "games": 24, "batch_size": 256, "bots": ["random"],
+        "device": "cpu",
     },
     "expert": {
         **SMALL, "method": "expert", "games": 6, "batch_size": 32, "num_simulations": 4,

@@ -1,17 +1,13 @@
 """Small training runs of both methods, their samples, and comparison of their parameters."""
 
-import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 from busenv.agents import make_agent
 from busenv.game.rules import as_rules
-from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PPOConfig
 from busenv.train.expert_iteration.agent_selfplay import play_agent_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
@@ -48,12 +44,6 @@ def network_samples() -> np.ndarray:
 def parameters(run: TrainingRun) -> dict[str, torch.Tensor]:
     """A copy of a run's parameters."""
     return {name: value.clone() for name, value in run.network.state_dict().items()}
-
-
-def saved_iteration(folder: Path) -> int:
-    """The number of finished iterations in a folder's checkpoint."""
-    with safe_open(folder / CHECKPOINT_FILE, "pt") as file:
-        return int(json.loads(file.metadata()["state"])["iteration"])
 
 
 def same_tensors(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
