@@ -59,6 +59,8 @@ def test_parse_action_is_the_inverse_of_describe_action() -> None:
     for words in ("", "8", "grow line 14 20", "erect house on site 0"):
         with pytest.raises(ValueError, match=f"no action '{words}'; allowed: words of describe"):
             parse_action(CITY, words)
+    with pytest.raises(TypeError, match="words is None; allowed: a string"):
+        parse_action(CITY, None)  # type: ignore[arg-type]
 
 
 def test_encode_is_the_inverse_of_decode() -> None:

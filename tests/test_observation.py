@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+import torch
 
 from busenv import EDITIONS, Game, Phase, load_board
 from busenv.batch.batch import Batch
@@ -48,6 +49,7 @@ def test_layout_covers_every_byte_once() -> None:
         seen += marks
     assert (seen == 1).all()
     assert LAYOUT.scale.shape == (LAYOUT.size,)
+    torch.from_numpy(LAYOUT.scale)  # without a warning
     assert LAYOUT.view(np.zeros((7, 3, LAYOUT.size)), "streets").shape == (7, 3, 70, 10)
     assert LAYOUT.view(np.zeros((7, LAYOUT.size)), "table").shape == (7, 46)
     with pytest.raises(KeyError, match=r"no part 'players.hats'.*players.buses"):

@@ -114,44 +114,6 @@ class SymmetricAgent:
         return absolute_action(game, legal[11 * len(game.history) % len(legal)])
 
 
-@pytest.mark.parametrize("rules", EDITIONS)
-@pytest.mark.parametrize("players", [3, 4, 5])
-def test_twins_in_environments_of_one_game(players: int, rules: str) -> None:
-    settings: dict[str, Any] = {"rules": rules, "reward": "margin", "relative_types": True}
-    rng = np.random.default_rng(players)
-
-    one = {"opponents": SymmetricAgent(), "learner_seat": 0}
-    envs = [BusEnv(players, **one, **settings) for _ in range(2)]
-    seen = [env.reset(seed=1, options={"first_player": 0}) for env in envs]
-    assert envs[1].game is not None
-    envs[1].game = twin_of(envs[1].game, 1)
-    over = False
-    while not over:
-        action = int(picks(seen[0][1]["action_mask"][None], rng)[0])
-        (row, reward, over, _, info), other = (env.step(action) for env in envs)
-        assert (row == other[0]).all()
-        assert (reward, over) == (other[1], other[2])
-        assert (info["action_mask"] == other[4]["action_mask"]).all()
-        seen[0] = row, info
-
-    turns = [bus_v0.raw_env(players, **settings) for _ in range(2)]
-    for env in turns:
-        env.reset(seed=1)
-    turns[1].game = twin_of(turns[1].game, 2)
-    while not turns[0].game.is_over:
-        for agent in turns[0].agents:
-            view, other = (env.observe(agent) for env in turns)
-            assert (view["observation"] == other["observation"]).all()
-            assert (view["action_mask"] == other["action_mask"]).all()
-        assert (turns[0].state() == turns[1].state()).all()
-        mover = turns[0].agent_selection
-        action = int(picks(turns[0].observe(mover)["action_mask"][None], rng)[0])
-        for env in turns:
-            env.step(action)
-        assert turns[0].rewards == turns[1].rewards
-        assert turns[0].terminations == turns[1].terminations
-
-
 def relative_actions(games: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return actions (int64, (N,)) in games as relative ids, without the kernels."""
     builds = (actions >= FIRST_BUILD) & (actions < encode(CITY, "grow", 0, 0))

@@ -85,27 +85,6 @@ def test_an_interrupted_step_does_not_reach_into_the_next(worker_waits: bool) ->
     assert story(env, 20) == expected
 
 
-def test_a_workers_exception_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = self_play(70, 2)
-    story(env, 3)
-    time.sleep(0.1)  # the thread has left
-
-    def fail(*_: Any) -> None:
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(core, "help_steps", fail)
-
-    def play() -> None:
-        for _ in range(1000):
-            env.step(picks(env.batch.masks, np.random.default_rng(0)))
-            time.sleep(0.001)
-
-    with pytest.raises(MemoryError, match="no room"):
-        play()
-    monkeypatch.undo()
-    assert story(env, 20) == story(self_play(70), 20)
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_illegal_action_is_named_and_changes_nothing(threads: int) -> None:
     env, twin = self_play(200, threads), self_play(200)

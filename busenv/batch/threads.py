@@ -33,7 +33,6 @@ class WorkerThreads:
         self._claimed = np.full((count, 8), games)
         self._finished = np.full(8, games)
         self._wake_locks: list[_thread.LockType] = []  # per worker; releasing it wakes the worker
-        self._failures: list[BaseException] = []  # raised by workers
         self._process = 0  # id of the process that owns the workers: a fork has none
         self._in_use = _thread.allocate_lock()
 
@@ -66,10 +65,9 @@ class WorkerThreads:
             weakref.finalize(self, _end_workers, locks, closed)
             for thread, lock in enumerate(locks, 1):
                 lock.acquire()
-                arguments = lock, closed, self._failures, self._kernel_arguments(thread)
+                arguments = lock, closed, self._kernel_arguments(thread)
                 _thread.start_new_thread(_work, arguments)
             self._wake_locks, self._process = locks, os.getpid()
-        self._raise_failures()
         for lock in self._wake_locks:
             if lock.locked():
                 lock.release()
@@ -103,17 +101,12 @@ class WorkerThreads:
         return self._arrays, self._claimed, self._finished, self._workspaces[thread], thread
 
     def _wait(self) -> None:
-        """Wait until the step is done in all games; raises a worker's exception."""
+        """Wait until the step is done in all games."""
         while not thread_kernels.wait_for(self._finished, self._num_games):
-            self._raise_failures()
             time.sleep(0)  # a worker may need this core
 
-    def _raise_failures(self) -> None:
-        if self._failures:
-            raise self._failures.pop()
-
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_wake_locks": [], "_failures": [], "_process": 0}
+        state = {**self.__dict__, "_wake_locks": [], "_process": 0}
         del state["_in_use"]
         return state
 
@@ -122,20 +115,14 @@ class WorkerThreads:
 
 
 def _work(
-    wake_lock: _thread.LockType,
-    closed: list[bool],
-    failures: list[BaseException],
-    kernel_arguments: tuple[Any, ...],
+    wake_lock: _thread.LockType, closed: list[bool], kernel_arguments: tuple[Any, ...]
 ) -> None:
     """Run a worker: sleep until woken, then share steps until none has come for a while."""
     while True:
         wake_lock.acquire()
         if closed:
             return
-        try:
-            thread_kernels.help_steps(*kernel_arguments)
-        except BaseException as error:
-            failures.append(error)
+        thread_kernels.help_steps(*kernel_arguments)
 
 
 def _end_workers(wake_locks: list[_thread.LockType], closed: list[bool]) -> None:
