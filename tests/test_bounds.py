@@ -93,15 +93,6 @@ def one_street() -> Board:
     return make_board({"intersections": places, "streets": [[0, 1]], "sites": sites})
 
 
-def test_few_spaces_make_for_more_rounds() -> None:
-    """One space an action: five seats cannot place two each, so markers last longer."""
-    rules = Rules(spaces=1)
-    assert [most_rounds(players, rules) for players in (3, 4, 5)] == [10, 20, 20]
-    game = play(Game(5, rules, seed=1), {"stop": 0}, 1)
-    assert 10 < game.round <= 20
-    check(game)
-
-
 def test_the_extra_street_may_need_power() -> None:
     """One round, one bus each: powers 2 and 1 on Line Expansion, or 2 with power only (R7)."""
     always, with_power = (
@@ -109,13 +100,3 @@ def test_the_extra_street_may_need_power() -> None:
         for rule in ("always", "with_power")
     )
     assert always == with_power + 1
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [((6,), "num_players is 6"), ((4, "capstone"), "unknown rules"), ((2,), "allowed: 3, 4 or 5")],
-)
-def test_bad_settings_are_named(setting: tuple, message: str) -> None:
-    for bound in (longest_game, most_rounds, most_deliveries):
-        with pytest.raises(ValueError, match=message):
-            bound(*setting)

@@ -5,7 +5,6 @@ import copy
 import gc
 import multiprocessing
 import pickle
-import signal
 import sys
 import threading
 import time
@@ -184,36 +183,6 @@ def test_a_batch_in_use_refuses_another_thread_4_000_tries(threads: int) -> None
     assert len(set(refused)) == 1
     assert "in use by another thread" in refused[0]
     assert story(env, 20) == story(self_play(64), 20)
-
-
-def test_a_signal_at_any_time_leaves_no_batch_in_use_2_000_tries() -> None:
-    batch = Batch(8)
-    batch.reset(0)
-    actions = batch.masks.argmax(axis=1)
-    interrupted = 0
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        for tries in range(2000):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 1e-6 * (1 + tries % 100))
-                for _ in range(5):
-                    batch.step(actions)
-                    actions = batch.masks.argmax(axis=1)
-                time.sleep(0.001)
-            except KeyboardInterrupt:
-                interrupted += 1
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            assert not batch._threads._in_use.locked()
-            batch.reset(0)
-            actions = batch.masks.argmax(axis=1)
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert interrupted > 1000
 
 
 def test_threads_that_share_a_game_do_not_break_it_100_games() -> None:
