@@ -120,10 +120,9 @@ def test_a_filled_cache_is_read_before_another_folder_is_written(root: Path) -> 
     assert not (root / "chosen").exists()
 
 
-def test_python_without_compilation_is_refused_in_one_sentence(root: Path) -> None:
+def test_python_without_compilation_warns_in_one_sentence(root: Path) -> None:
     done = start(root, NUMBA_DISABLE_JIT="1")
-    assert done.returncode == 1
-    assert done.stderr.endswith("busenv needs its compiled kernels: unset NUMBA_DISABLE_JIT\n")
+    assert "busenv plays no games without compiled kernels: unset NUMBA_DISABLE_JIT" in done.stderr
 
 
 def plant(root: Path, checksum: bool = True) -> Path:
