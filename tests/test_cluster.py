@@ -1,6 +1,5 @@
 """Ratings on a cluster equal those of one machine, also when nodes are lost."""
 
-import errno
 import json
 import shutil
 import sys
@@ -21,7 +20,6 @@ from busenv.networks.model_files import BUNDLED
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.training_run import run_training
 from tests.support.clusters import other_version, with_nodes
-from tests.support.commands import refusal
 from tests.support.programs import EXAMPLE
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 
@@ -107,24 +105,6 @@ def test_a_node_with_another_version_is_refused(
     assert f"the same command with --out {tmp_path / 'run'} resumes" in str(error.value)
 
 
-def test_a_full_disk_is_reported_and_the_run_resumes(
-    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    command = ["rate", *THREE_AGENTS.agents, "--players", "3", "--games", "90"]
-    command += ["--out", str(tmp_path)]
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / GAMES))
-
-    with with_nodes(nodes, 1), connected(nodes.address):
-        with monkeypatch.context() as patch:
-            patch.setattr(rating, "append_lines", full)
-            error = refusal(capsys, *command, "--ray", nodes.address)
-        assert error == f"busenv: {tmp_path / GAMES}: No space left on device\n"
-        run_rating(THREE_AGENTS, tmp_path, ray=nodes.address)
-    assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
-
-
 @pytest.mark.parametrize(
     ("address", "words"),
     [
@@ -140,24 +120,4 @@ def test_an_invalid_address_is_refused_without_a_folder(
         run_rating(THREE_AGENTS, tmp_path / "run", ray=address)
     with pytest.raises(ClusterError, match=words):
         run_training(ExpertConfig(), tmp_path / "run", Console(quiet=True), address)
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("command", "extras"),
-    [
-        (["rate", *THREE_AGENTS.agents], "report,cluster"),
-        (["train", "expert"], "train,report,cluster"),
-    ],
-)
-def test_a_command_without_ray_names_the_extras(
-    command: list[str],
-    extras: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
-) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    error = refusal(capsys, *command, "--ray", "auto", "--out", str(tmp_path / "run"))
-    assert f"ray is not installed. In a clone of busenv: pip install -e '.[{extras}]'" in error
     assert not (tmp_path / "run").exists()
