@@ -8,7 +8,13 @@ import sys
 from collections.abc import Sequence
 
 import busenv
-from busenv.cli import play_commands, rating_commands, replay_commands, train_commands
+from busenv.cli import (
+    benchmark_command,
+    play_commands,
+    rating_commands,
+    replay_commands,
+    train_commands,
+)
 from busenv.cli.command import Command, Formatter
 from busenv.cli.extras import missing_extras
 from busenv.common.keyboard_interrupt import run_command
@@ -22,7 +28,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     "Play": play_commands.COMMANDS,
     "Recorded games": replay_commands.COMMANDS,
     "Train": train_commands.COMMANDS,
-    "Measure": rating_commands.COMMANDS,
+    "Measure": rating_commands.COMMANDS + benchmark_command.COMMANDS,
 }
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
 

@@ -1,4 +1,4 @@
-"""`busenv bench agents` and `exploit`: learners and exploiters."""
+"""`busenv benchmark` and `busenv exploit`: learners and exploiters."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from busenv.error_text import did_you_mean
 if TYPE_CHECKING:
     from rich.console import Console
 
+EXTRAS = ("train", "report")
 
-def _add_agents(parser: argparse.ArgumentParser) -> None:
+
+def _add_benchmark(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "learners",
         nargs="*",
         metavar="LEARNER|AGENT",
-        help="learner to train and measure: ppo, ppo-absolute, ppo-self-play, one-seat, "
-        "one-seat-relative, every-seat, imitation or expert-iteration; or trained "
-        "agents to measure as runs of one learner, such as net:PATH or exec:COMMAND",
+        help="learner to train and measure: ppo, ppo-self-play, one-seat, imitation or "
+        "expert-iteration; or trained agents to measure as runs of one learner, such as net:PATH "
+        "or exec:COMMAND",
     )
     _add_seeds(parser, "0-4")
     add_players(parser)
@@ -43,7 +45,7 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
     add_count(parser, "--threads", 2, "threads of torch and of self-play")
     add_workers(parser, "processes that measure a program (default: number of cores)")
-    add_out(parser, "runs/bench-DATE-TIME")
+    add_out(parser, "runs/benchmark-DATE-TIME")
     for option, files in (
         ("--add", "result files to add to those of this package"),
         ("--page", "Markdown pages to write the tables into"),
@@ -57,7 +59,7 @@ def _add_agents(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _agents(args: argparse.Namespace) -> None:
+def _benchmark(args: argparse.Namespace) -> None:
     from rich.console import Console
 
     from busenv.common.console import print_path
@@ -86,11 +88,11 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
     from busenv.agents.specs import GRAMMAR, is_spec
     from busenv.common.console import print_path
     from busenv.evaluation.benchmark.learners import LEARNERS
-    from busenv.evaluation.benchmark.measure import CARD, bench_agents, bench_learner
+    from busenv.evaluation.benchmark.measure import RESULT, bench_agents, bench_learner
     from busenv.evaluation.benchmark.results import make_entry
 
     first, *others = args.learners
-    folder = args.out or new_folder("bench")
+    folder = args.out or new_folder("benchmark")
     if first in LEARNERS:
         if others or args.name or args.about:
             raise ValueError(f"{first} is a learner: it takes no other agents, --name or --about")
@@ -98,20 +100,20 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
         bench_learner(entry, args.seeds, folder, console, args.threads)
     else:
         if ":" in first and not args.name:
-            raise ValueError("trained agents need a name in the tables; allowed: --name NAME")
+            raise ValueError("trained agents need a name in the tables: add --name NAME")
         if ":" not in first and not is_spec(first):
             hint = did_you_mean(first, [*LEARNERS, *GRAMMAR])
             hint = hint or f"; allowed: {', '.join(LEARNERS)}, or specs such as net:PATH"
             raise ValueError(f"unknown learner {first!r}{hint}")
         if args.decisions is None:
             raise ValueError(
-                "trained agents need their training budget; allowed: --decisions N, 0 for none"
+                "trained agents need their training budget: add --decisions N (0 for none)"
             )
         about = args.about or ", ".join(args.learners)
         entry = make_entry(args.name or first, about, args.players, args.decisions)
         bench_agents(entry, args.learners, folder, console, args.workers)
-    print_path(console, "Card", folder / CARD)
-    return folder / CARD
+    print_path(console, "Result", folder / RESULT)
+    return folder / RESULT
 
 
 def _budget(args: argparse.Namespace) -> int:
@@ -168,31 +170,34 @@ def _seeds(text: str) -> range:
 
 COMMANDS = (
     Command(
-        "agents",
+        "benchmark",
         "train and compare learners",
         (
-            "busenv bench agents                      (print the tables)",
-            "busenv bench agents ppo --decisions 10000000 --out runs/ppo",
-            "busenv bench agents net:my.safetensors --name mine --decisions 1000000",
-            "busenv bench agents --add runs/ppo/card.json --page docs/baselines.md",
+            "busenv benchmark ppo",
+            "busenv benchmark                      (print the tables)",
+            "busenv benchmark ppo --decisions 10000000 --out runs/ppo",
+            "busenv benchmark net:my.safetensors --name mine --decisions 1000000",
+            "busenv benchmark --add runs/ppo/result.json --page docs/baselines.md",
         ),
-        _add_agents,
-        _agents,
+        _add_benchmark,
+        _benchmark,
         "Train a learner under the protocol busenv-agents-v2, several runs with different seeds, "
         "and measure it against bots and frozen networks, or measure trained agents. Then print "
         "the tables of all results. A stopped benchmark resumes in its folder.",
+        EXTRAS,
     ),
     Command(
         "exploit",
         "measure exploitability",
         (
-            "busenv bench exploit planner",
-            "busenv bench exploit net:city-2 --init-from city-2 --out runs/exploit-city-2",
+            "busenv exploit planner",
+            "busenv exploit net:city-2 --init-from city-2 --out runs/exploit-city-2",
         ),
         _add_exploit,
         _exploit,
         "Train PPO agents for a fixed budget in games with frozen copies of an agent, and report "
         "the share of games that they win when copies hold all other seats. A share above par "
         "shows a weakness. A stopped run resumes in its folder.",
+        EXTRAS,
     ),
 )

@@ -1,10 +1,9 @@
-"""Commands that measure: agents, learners, and the speed of this machine."""
+"""Commands that measure agents and the speed of this machine."""
 
 from __future__ import annotations
 
 import argparse
 
-from busenv.cli import benchmark_command
 from busenv.cli.command import (
     Command,
     add_board,
@@ -80,9 +79,6 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         default=3.0,
         help="accepted slowdown in percent (default: 3)",
     )
-    subparsers = parser.add_subparsers(title="subcommands", metavar="[SUBCOMMAND]")
-    for command in benchmark_command.COMMANDS:
-        command.add_to(subparsers)
 
 
 def _bench(args: argparse.Namespace) -> int:
@@ -129,7 +125,7 @@ COMMANDS = (
     ),
     Command(
         "bench",
-        "measure speed, compare learners",
+        "measure speed",
         (
             "busenv bench --against main",
             "busenv bench --against v0.1.0 --only vector search --repeats 41",

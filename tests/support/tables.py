@@ -5,19 +5,16 @@ import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
-from itertools import chain
 
 import pytest
 
 import busenv
 from busenv import cli
-from busenv.cli.benchmark_command import COMMANDS as BENCH_COMMANDS
 from busenv.observation import ObservationLayout
 from busenv.train.config import PPOConfig, Settings
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig, SelfPlayConfig
 from tests.support.pages import ROOT
 
-SUBCOMMANDS = {"bench": [("bench", command.name) for command in BENCH_COMMANDS]}
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
@@ -95,8 +92,7 @@ def commands_table() -> str:
     overview = f"```text\n{help_text()}```"
     names = re.findall(r"^ {2,4}([a-z]+)(?: {2,}|$)", overview, re.MULTILINE)
     parts = [overview]
-    for words in chain.from_iterable([(name,), *SUBCOMMANDS.get(name, [])] for name in names):
-        parts.append(f"## {' '.join(words)}\n\n```text\n{help_text(*words)}```")
+    parts += [f"## {name}\n\n```text\n{help_text(name)}```" for name in names]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,1 +1,1 @@
-"""Benchmark of learners: one protocol, result cards, and their tables."""
+"""Benchmark of learners: one protocol, results, and their tables."""

@@ -168,22 +168,9 @@ class BenchmarkLearner:
         return self.make_run(config, folder)
 
 
-# Stable-Baselines3's defaults, except minibatches of 1024 (64) and an entropy bonus (none).
-SB3_SETTINGS = {
-    "bots": ("greedy",),
-    "learning_rate": 3e-4,
-    "gae_lambda": 0.95,
-    "batch_size": 1024,
-    "epochs": 10,
-    "entropy_coef": 0.01,
-}
-
 LEARNERS = {
     "ppo": BenchmarkLearner(
         "PPO on every seat's decisions, against greedy, planner and past selves", {}
-    ),
-    "ppo-absolute": BenchmarkLearner(
-        "ppo without relative building types", {"relative_types": False}
     ),
     "ppo-self-play": BenchmarkLearner(
         "ppo with the network in every seat, without bots and past selves",
@@ -191,15 +178,17 @@ LEARNERS = {
     ),
     "one-seat": BenchmarkLearner(
         "MaskablePPO of Stable-Baselines3 on one seat, against greedy",
-        {**SB3_SETTINGS, "relative_types": False},
+        # Stable-Baselines3's defaults, except minibatches of 1024 (64), an entropy bonus (none)
+        {
+            "bots": ("greedy",),
+            "learning_rate": 3e-4,
+            "gae_lambda": 0.95,
+            "batch_size": 1024,
+            "epochs": 10,
+            "entropy_coef": 0.01,
+            "relative_types": False,
+        },
         OneSeatRun,
-    ),
-    "one-seat-relative": BenchmarkLearner(
-        "one-seat with relative building types", SB3_SETTINGS, OneSeatRun
-    ),
-    "every-seat": BenchmarkLearner(
-        "PPO on every seat's decisions with one-seat's settings, against greedy and past selves",
-        SB3_SETTINGS,
     ),
     "imitation": BenchmarkLearner(
         "imitation of the search uct:50",

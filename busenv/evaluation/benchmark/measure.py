@@ -1,4 +1,4 @@
-"""Train a learner seed by seed, measure it by the protocol, and write its card.
+"""Train a learner seed by seed, measure it by the protocol, and write the result.
 
 A killed measurement resumes: training from its checkpoint, the curve from its last point, the panel
 from its last opponent.
@@ -53,7 +53,7 @@ from busenv.train.training_run import (
     store_config,
 )
 
-CARD, PROGRESS = "card.json", "measured.json"
+RESULT, PROGRESS = "result.json", "measured.json"
 
 PlayMatch = Callable[[str, int, int], WinCount]  # opponent, players, games
 
@@ -61,7 +61,7 @@ PlayMatch = Callable[[str, int, int], WinCount]  # opponent, players, games
 class Progress(Schema):
     """Measurements of an unfinished run.
 
-    decisions: learned from in all, once training has ended. core_seconds: processor time of
+    decisions: of training in all, once it has ended. core_seconds: processor time of
     training up to the last checkpoint. tenths: tenths of the budget that the curve covers.
     """
 
@@ -79,7 +79,7 @@ class Progress(Schema):
         return progress
 
     def result(self, seed: int) -> RunResult:
-        """The run as cards store it."""
+        """The run as results store it."""
         return RunResult(seed=seed, decisions=self.decisions, curve=self.curve, panel=self.panel)
 
 
@@ -88,7 +88,7 @@ def bench_learner(
 ) -> BenchmarkResult:
     """Train and measure the learner of LEARNERS that an entry names.
 
-    threads: of torch and of self-play by search. Returns the card, which is also in the folder.
+    threads: of torch and of self-play by search. Returns the result, which is also in the folder.
     RunError when the folder is in use or holds other runs.
     """
     learner = LEARNERS[entry.name]
@@ -131,7 +131,7 @@ def _bench_all(
     folder: Path,
     console: Console,
 ) -> BenchmarkResult:
-    """Measure every run of a learner; the card is written after each."""
+    """Measure every run of a learner; the result is written after each."""
     settings = entry.model_dump(exclude={"about"}) | settings
     settings |= {"protocol": NAME, "busenv": busenv.__version__}
     runs: list[RunResult] = []
@@ -142,15 +142,15 @@ def _bench_all(
             run_folder = folder / f"seed-{seed}"
             run_folder.mkdir(exist_ok=True)
             runs.append(bench(seed, run_folder))
-            card = make_result(entry, runs)
-            write_result(card, folder / CARD)
+            result = make_result(entry, runs)
+            write_result(result, folder / RESULT)
             won = ", ".join(f"{bot} {result.share:.1%}" for bot, result in runs[-1].panel.items())
             console.print(
                 f"{entry.name}, {entry.decisions:,} decisions, seed {seed}: won {won}",
                 markup=False,
                 soft_wrap=True,
             )
-    return card
+    return result
 
 
 def _bench_seed(

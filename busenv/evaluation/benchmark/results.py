@@ -1,8 +1,8 @@
-"""Result cards: JSON files with the results of a learner's runs.
+"""Benchmark results: JSON files with the runs of one learner.
 
-A card may come from anyone. It is validated: it must follow the protocol, name every opponent with
-the protocol's number of games, and be consistent. Validation cannot show that the numbers are true;
-the run folder can.
+A result may come from anyone. `read_result` validates that it follows the protocol, has the
+protocol's number of games against every opponent, and is consistent. This does not show that the
+numbers are true; the run folder does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from busenv import __version__
-from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANELS, count_games
+from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANEL, count_games
 from busenv.io import read_bounded, write_whole
 from busenv.schema import Schema, parse
 
-BUNDLED = Path(__file__).parent / "cards"
+BUNDLED = Path(__file__).parent / "measured"
 OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget; a rollout of
 # self-play has about 30,000
 
@@ -45,18 +45,18 @@ class WinCount(Schema):
 
 
 class CurveEvaluation(Schema):
-    """Results by opponent after so many decisions.
+    """Results by opponent after so many training decisions.
 
-    core_seconds: processor time of training so far, over all threads; None in cards of v1.
+    core_seconds: processor time of training so far, over all threads.
     """
 
     decisions: Count
-    core_seconds: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    core_seconds: Annotated[float, Field(ge=0, le=1e9)]
     results: dict[str, WinCount]
 
 
 class RunResult(Schema):
-    """One run of a learner: decisions learned from, its curve, and final results by opponent."""
+    """One run of a learner: training decisions, its curve, and final results by opponent."""
 
     seed: Annotated[int, Field(ge=0, lt=2**31)]
     decisions: Count
@@ -78,7 +78,7 @@ class Entry(Schema):
     """A learner with its number of players and its budget.
 
     name: of the learner. about: its training procedure, in one line. players: of each game.
-    decisions: the budget, in decisions to learn from.
+    decisions: the training budget.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")]
@@ -88,9 +88,9 @@ class Entry(Schema):
 
 
 class BenchmarkResult(Entry):
-    """A result card: all runs of a learner. busenv: version that measured them."""
+    """All runs of a learner. busenv: version that measured them."""
 
-    protocol: Literal["busenv-agents-v1", "busenv-agents-v2"]
+    protocol: Literal["busenv-agents-v2"]
     busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
     runs: Annotated[tuple[RunResult, ...], Field(min_length=1, max_length=1000)]
 
@@ -100,13 +100,13 @@ class BenchmarkResult(Entry):
         if len({*seeds}) != len(seeds):
             raise ValueError(f"seeds are {seeds}; allowed: each once")
         for run in self.runs:
-            self._check_games(run.panel, PANELS[self.protocol])
+            self._check_games(run.panel, PANEL)
             for point in run.curve:
                 self._check_games(point.results, CURVE_PANEL)
             limit = self.decisions
             if not limit <= run.decisions <= limit + OVERSHOOT:
                 raise ValueError(
-                    f"seed {run.seed} learned from {run.decisions:,} decisions; "
+                    f"seed {run.seed} has {run.decisions:,} training decisions; "
                     f"allowed: {limit:,} to {limit + OVERSHOOT:,}"
                 )
         return self
@@ -127,7 +127,7 @@ def make_entry(name: str, about: str, players: int, decisions: int) -> Entry:
 
 
 def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
-    """Make the card of runs measured with this version; ValueError if they break the protocol."""
+    """Make the result of runs measured with this version; ValueError if they break the protocol."""
     fields = {"protocol": NAME, "busenv": __version__, **entry.model_dump()}
     return parse(
         BenchmarkResult, json.dumps({**fields, "runs": [run.model_dump() for run in runs]})
@@ -135,33 +135,33 @@ def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
 
 
 def read_result(path: Path) -> BenchmarkResult:
-    """Read and validate a card; ValueError, in one line, names what is wrong."""
+    """Read and validate a result; ValueError, in one line, names what is wrong."""
     data = read_bounded(path)
     try:
         return parse(BenchmarkResult, data)
     except ValueError as error:
-        raise ValueError(f"{path} is not a result card: {error}") from error
+        raise ValueError(f"{path} is not a benchmark result: {error}") from error
 
 
-def write_result(card: BenchmarkResult, path: Path) -> None:
-    """Write a card atomically."""
-    write_whole(path, json.dumps(card.model_dump(mode="json"), indent=1) + "\n")
+def write_result(result: BenchmarkResult, path: Path) -> None:
+    """Write a result atomically."""
+    write_whole(path, json.dumps(result.model_dump(mode="json"), indent=1) + "\n")
 
 
-def result_name(card: BenchmarkResult) -> str:
-    """File name of a card: learner, players, budget."""
-    return f"{card.name}-{card.players}-{card.decisions}.json"
+def result_name(result: BenchmarkResult) -> str:
+    """File name of a result: learner, players, budget."""
+    return f"{result.name}-{result.players}-{result.decisions}.json"
 
 
 def all_results(others: Iterable[Path] = (), bundled: Path = BUNDLED) -> list[BenchmarkResult]:
-    """Read the bundled cards and others; the last one replaces earlier ones of the same name."""
+    """Read the bundled results and others; the last one replaces earlier ones of the same name."""
     paths = [*sorted(bundled.glob("*.json")), *others]
-    return [*{result_name(card): card for card in map(read_result, paths)}.values()]
+    return [*{result_name(result): result for result in map(read_result, paths)}.values()]
 
 
 def add_results(paths: Iterable[Path], folder: Path = BUNDLED) -> list[Path]:
-    """Validate all cards, then copy them to the bundled ones; returns their new paths."""
-    cards = [read_result(path) for path in paths]
-    for card in cards:
-        write_result(card, folder / result_name(card))
-    return [folder / result_name(card) for card in cards]
+    """Validate all results, then copy them to the bundled ones; returns their new paths."""
+    results = [read_result(path) for path in paths]
+    for result in results:
+        write_result(result, folder / result_name(result))
+    return [folder / result_name(result) for result in results]
