@@ -20,7 +20,7 @@ from rich.console import Console
 from busenv import Game, cli, load_board
 from busenv.agents.policy_agent import PolicyAgent
 from busenv.common.runs import RunError
-from busenv.evaluation.benchmark import learners, measure, protocol
+from busenv.evaluation.benchmark import benchmark_report, learners, measure, protocol
 from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
 from busenv.evaluation.benchmark.benchmark_report import draw_curves, put_tables, tables
 from busenv.evaluation.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeatRun
@@ -50,6 +50,7 @@ TINY = 800  # decisions: a rollout of four games is a little less
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A small panel and small learners; without the bundled results, which have the full panel."""
+    monkeypatch.setattr(benchmark_report, "SHOWN", ("random",))
     monkeypatch.setattr(all_results, "__defaults__", ((), tmp_path / "no results"))
     monkeypatch.setitem(LEARNERS, "ppo", BenchmarkLearner("a small one", PPO_SETTINGS))
     one_seat = BenchmarkLearner("a small one", ONE_SEAT_SETTINGS, OneSeatRun)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 
-from busenv.profiling import gpu_benchmark
+from experiments import gpu_benchmark
 from experiments.gpu_benchmark import COMPARED, compare
 
 

@@ -13,9 +13,8 @@ from busenv.cli.command import (
     add_rating_options,
     add_rules,
     new_folder,
-    positive,
 )
-from busenv.profiling.speed_worker import MEASUREMENTS
+from busenv.profiling.measurements import MEASUREMENTS
 
 EXTRAS = ("report",)
 
@@ -69,40 +68,27 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         "--only",
         nargs="+",
         metavar="NAME",
+        default=[*MEASUREMENTS],
         help=f"measurements to run, of: {', '.join(MEASUREMENTS)} (default: all)",
     )
-    add_count(parser, "--repeats", 15, "runs of each measurement")
-    parser.add_argument(
-        "--tolerance",
-        type=positive(float),
-        metavar="PERCENT",
-        default=3.0,
-        help="accepted slowdown in percent (default: 3)",
-    )
+    add_count(parser, "--repeats", 5, "runs of each measurement; with --against, in each round")
 
 
 def _bench(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    names = args.only or [*MEASUREMENTS]
-    if unknown := [name for name in names if name not in MEASUREMENTS]:
+    from busenv.profiling.speed import compare, show_speeds
+
+    if unknown := [name for name in args.only if name not in MEASUREMENTS]:
         raise ValueError(f"no measurement {unknown[0]!r}; allowed: {', '.join(MEASUREMENTS)}")
     if args.against is None:
-        from busenv.profiling.speed_report import show_speeds
-
-        show_speeds(Console(), args.repeats, names)
+        show_speeds(args.only, args.repeats, Console())
         return 0
-    from busenv.profiling.compare_versions import compare_with
-
-    tolerance = args.tolerance / 100
-    not_slower = compare_with(
-        args.against, names, repeats=args.repeats, tolerance=tolerance, console=Console()
-    )
-    return 0 if not_slower else 1
+    return 0 if compare(args.against, args.only, args.repeats, Console()) else 1
 
 
 def _info(args: argparse.Namespace) -> None:
-    from busenv.profiling.system_info import show_info
+    from busenv.cli.info import show_info
 
     show_info()
 
@@ -128,14 +114,14 @@ COMMANDS = (
         "measure speed",
         (
             "busenv bench --against main",
-            "busenv bench --against v0.1.0 --only vector search --repeats 41",
+            "busenv bench --against v0.1.0 --only vector search --repeats 20",
             "busenv bench                         (speeds of this version)",
         ),
         _add_bench,
         _bench,
         "Measure the speed of core, environments and agents. With --against, this version and "
-        "another one run in turns, and the exit status is 1 when a measurement is slower by more "
-        "than the tolerance.",
+        "another one run in turns, and the exit status is 1 when the median ratio of a "
+        "measurement is below 0.97.",
         EXTRAS,
     ),
     Command(

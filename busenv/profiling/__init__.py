@@ -1,1 +1,1 @@
-"""Measurements of speed: environments, agents, training and the play server."""
+"""Measurements of speed: environments and agents, also compared with another version."""

@@ -12,7 +12,7 @@ from busenv.common.console import TextTable
 from busenv.common.plot_style import default_style, save_png
 from busenv.common.runs import RunError
 from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
-from busenv.evaluation.benchmark.protocol import CURVE_PANEL, PANEL
+from busenv.evaluation.benchmark.protocol import CURVE_PANEL
 from busenv.evaluation.benchmark.results import BenchmarkResult, RunResult
 from busenv.io import write_whole
 from busenv.train.learning_curve import COLOURS
@@ -32,22 +32,19 @@ def tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
 
 
 def _table(results: list[BenchmarkResult]) -> TextTable:
-    first = results[0]
-    header = ["learner", *SHOWN, "panel"]
-    rows = [
-        [one.name, *(_cell(shares(one.runs, [bot])) for bot in SHOWN), _cell(shares(one.runs))]
-        for one in sorted(results, key=lambda one: -shares(one.runs).mean())
-    ]
-    title = (
-        f"{first.players} players (par {1 / first.players:.0%}), "
-        f"{first.decisions:,} training decisions"
-    )
-    return TextTable(title, header, rows)
+    players, decisions = results[0].players, results[0].decisions
+    rows = []
+    for one in sorted(results, key=lambda one: -shares(one.runs, one.runs[0].panel).mean()):
+        cells = [_cell(shares(one.runs, [bot])) for bot in SHOWN]
+        rows.append([one.name, *cells, _cell(shares(one.runs, one.runs[0].panel))])
+    title = f"{players} players (par {1 / players:.0%}), {decisions:,} training decisions"
+    return TextTable(title, ["learner", *SHOWN, "panel"], rows)
 
 
-def shares(runs: Sequence[RunResult], bots: Sequence[str] = tuple(PANEL)) -> np.ndarray:
-    """Share of games that each run wins, as the mean over the bots: float64, (runs,)."""
-    return np.array([np.mean([run.panel[bot].share for bot in bots]) for run in runs])
+def shares(runs: Sequence[RunResult], bots: Iterable[str]) -> np.ndarray:
+    """Share of games that each run wins, as the mean over bots: float64, (runs,)."""
+    names = [*bots]
+    return np.array([np.mean([run.panel[bot].share for bot in names]) for run in runs])
 
 
 def _cell(scores: np.ndarray) -> str:

@@ -1,22 +1,19 @@
 """The measurements of `busenv bench`, and a process that runs them in one version of busenv.
 
 `busenv bench --against` runs this file as a script with another version's package. It therefore
-uses public names only and imports nothing from the command line.
+uses public names only.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -78,7 +75,7 @@ def _batch_steps(
 ) -> Workload:
     """Steps of a batch of games, the same in every call.
 
-    reset, step: return action masks. Actions are sampled once, so that only steps are timed.
+    reset, step: return action masks. Actions are sampled once, so that only `step` is timed.
     """
     rng, masks, actions = np.random.default_rng(0), reset(), []
     for _ in range(steps):
@@ -111,25 +108,11 @@ def aec(scale: float = 1.0) -> Workload:
     return run
 
 
-def learner(scale: float = 1.0, vectorized: bool = False) -> Workload:
-    """Steps of one learner among greedy opponents, by `make` or by `make_vec` of one game."""
-    make: Any = partial(gymnasium.make_vec, num_envs=1) if vectorized else gymnasium.make
-    env = make("busenv/Bus-v0", opponents="greedy")
-    steps = _scaled(2_000, scale)
+def agent(spec: str, games: int, units: int = 1, scale: float = 1.0) -> Workload:
+    """Games of 4 in which an agent plays every seat; counts decisions that are not forced.
 
-    def run() -> int:
-        _, info = env.reset(seed=0)
-        for _ in range(steps):
-            _, _, over, _, info = env.step(info["action_mask"].argmax(axis=-1))
-            if over and not vectorized:
-                _, info = env.reset()
-        return steps
-
-    return run
-
-
-def agent(spec: str, games: int, scale: float = 1.0) -> Workload:
-    """Games of 4 in which an agent plays every seat; counts decisions that are not forced."""
+    units: counted for each decision, such as the simulations of a search.
+    """
     player = importlib.import_module("busenv.agents").make_agent(spec)
     games = _scaled(games, scale)
 
@@ -139,93 +122,63 @@ def agent(spec: str, games: int, scale: float = 1.0) -> Workload:
             player.reset(seed)
             game = busenv.Game(4, seed=seed)
             while not game.is_over:
-                count += len(game.legal_actions()) > 1
+                count += units * (len(game.legal_actions()) > 1)
                 game.step(player.act(game))
         return count
 
     return run
 
 
-def search(spec: str, simulations: int, scale: float = 1.0) -> Workload:
-    """The same for a tree search; counts simulations. spec: the agent's, without simulations."""
-    simulations = _scaled(simulations, scale)
-    play = agent(f"{spec}:{simulations}", 1)
-    return lambda: simulations * play()
+def _scaled(number: int, scale: float) -> int:
+    return max(1, round(number * scale))
 
 
-# By name: a description, and a factory that takes the scale. All play 4 players, capstone-2024.
-MEASUREMENTS: dict[str, tuple[str, Callable[[float], Workload]]] = {
+# By name: a description, and a factory, which takes a factor of the size. All play 4 players.
+MEASUREMENTS: dict[str, tuple[str, Callable[..., Workload]]] = {
     "playouts": ("random play, bare core", playouts),
     "vector": (f"vector environment, N = {NUM_ENVS}, views", vector),
     "vector-2": ("the same, 2 threads", partial(vector, threads=2)),
     "vector-copy": ("the same, one thread, copies", partial(vector, copy=True)),
     "sb3": (f"Stable-Baselines3 VecEnv, N = {NUM_ENVS}", sb3),
     "aec": ("PettingZoo raw AEC, one game", aec),
-    "learner": ("one learner among greedy, make", learner),
-    "learner-vec": ("the same, make_vec of one game", partial(learner, vectorized=True)),
     "greedy": ("decisions of greedy", partial(agent, "greedy", 40)),
     "planner": ("decisions of planner", partial(agent, "planner", 10)),
     "network": ("decisions of net:city-2", partial(agent, "net:city-2", 10)),
     "network-board": ("decisions of net:generated-1", partial(agent, "net:generated-1", 10)),
-    "search": ("simulations of uct:300", partial(search, "uct", 300)),
-    "search-2": ("the same, 2 threads", partial(search, "uct@2", 300)),
-    "guided": ("simulations of az:city-3:100", partial(search, "az:city-3", 100)),
+    "search": ("simulations of uct:300", partial(agent, "uct:300", 1, 300)),
+    "search-2": ("the same, 2 threads", partial(agent, "uct@2:300", 1, 300)),
+    "guided": ("simulations of az:city-3:100", partial(agent, "az:city-3:100", 1, 100)),
 }
 
 
-def _scaled(number: int, scale: float) -> int:
-    return max(1, round(number * scale))
+def measure(name: str, repeats: int, scale: float = 1.0) -> list[float]:
+    """Return the speeds of a measurement in units of work per second.
 
-
-def measure_speeds(workloads: Sequence[Workload], repeats: int) -> list[list[float]]:
-    """Return the speeds of each workload in each of its runs, in units of work per second.
-
-    Workloads run in turns, so that a slow minute of the machine affects all of them. One run of
-    each comes before the others and is not counted: it compiles code and warms caches.
+    An additional first run compiles code, warms caches, and is not counted.
     """
-    measured: list[list[float]] = [[] for _ in workloads]
-    for repeat in range(-1, repeats):
-        for workload, speeds in zip(workloads, measured, strict=True):
-            start = time.perf_counter()
-            count = workload()
-            if repeat >= 0:
-                speeds.append(count / (time.perf_counter() - start))
-    return measured
+    workload = MEASUREMENTS[name][1](scale=scale)
+    workload()
+    speeds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        count = workload()
+        speeds.append(count / (time.perf_counter() - start))
+    return speeds
 
 
-def serve(scale: float) -> None:
-    """Run the measurement named by each line of standard input.
-
-    Writes one line of JSON per request: the size of the work (count) and its duration in seconds,
-    or the error.
-    """
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # output of libraries must not mix with the answers
-    workloads: dict[str, Workload] = {}
-    for line in sys.stdin:
-        name = line.strip()
-        answer: dict[str, str | float]
+def main() -> None:
+    """Measure in a process: arguments and results are JSON."""
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # output of libraries must not mix with the results
+    names, repeats, scale = json.loads(sys.argv[1])
+    results: dict[str, list[float] | str] = {}
+    for name in names:
         try:
-            if name not in workloads:
-                workloads[name] = MEASUREMENTS[name][1](scale)
-                _check_origin()
-            start = time.perf_counter()
-            answer = {"count": workloads[name](), "seconds": time.perf_counter() - start}
+            results[name] = measure(name, repeats, scale)
         except Exception as error:  # another version may fail in any way
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), file=answers, flush=True)
-
-
-def _check_origin() -> None:
-    """ImportError when a module of busenv comes from elsewhere than the measured tree."""
-    tree = Path(str(busenv.__file__)).parents[1]
-    for name, module in sys.modules.items():
-        path = getattr(module, "__file__", None)
-        if path and name.partition(".")[0] == "busenv" and tree not in Path(path).parents:
-            raise ImportError(f"{name} is imported from {path}, not from {tree}")
+            results[name] = f"{type(error).__name__}: {error}"
+    json.dump({"package": busenv.__file__, "results": results}, output)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--scale", type=float, default=1.0, help="factor of all sizes")
-    serve(parser.parse_args().scale)
+    main()
