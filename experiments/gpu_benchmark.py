@@ -1,23 +1,19 @@
 """Check and measure the environment and PPO on a GPU, in one command of about nine minutes.
 
-    python -m experiments.gpu_benchmark OUT --seconds 500
+    python -m experiments.gpu_benchmark OUT --seconds 240
 
 compares the games on the device with those on the CPU bit for bit, measures the speed of the
-environment by number of games, then trains by PPO from random weights for the time that is left,
-and rates the network on the machine's cores. OUT receives `result.json`, which is written after
-each part, and `model.safetensors`. `--device cpu` runs the same program without a GPU.
+environment by number of games, trains by PPO from random weights, and rates the network on the
+machine's cores. OUT receives `result.json`, which is written after each part, and the folders of
+the run and of the ratings. `--device cpu` runs the same program without a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import platform
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +21,13 @@ import gymnasium
 import numpy as np
 import torch
 
-import busenv
-from busenv.agents import make_agent
-from busenv.agents.match import play_match
 from busenv.common.cores import available_cores
-from busenv.core.bots import GREEDY, RANDOM
+from busenv.evaluation.rating import run_rating
+from busenv.evaluation.schedule import Schedule
 from busenv.io import write_whole
-from busenv.networks.factory import build_network
-from busenv.networks.model_files import save_model
-from busenv.train.ppo import (
-    Games,
-    LineUps,
-    PPOSettings,
-    frozen_policy,
-    make_rollout,
-    play_rollout,
-    update,
-)
-from busenv.train.run import LOWEST_LEARNING_RATE
+from busenv.train.config import PRESETS
+from busenv.train.run import MODEL
+from busenv.train.training_run import run_training
 
 # Settings of environments whose games are compared.
 COMPARED: list[dict[str, Any]] = [
@@ -55,10 +40,7 @@ COMPARED: list[dict[str, Any]] = [
 ]
 COMPARE_ROWS_EVERY = 16  # steps; all other outputs are compared after every step
 SIZES = (1024, 4096, 16_384, 65_536, 131_072)  # games of the speed measurements
-PART = 48  # games of a rating that one process plays
 BOTS = ("greedy", "planner", "uct:100", "uct:300")
-NUM_PAST_SELVES = 2
-FIRST_PAST_SELF = GREEDY + 1  # owner of a seat
 
 
 def make_env(device: str, games: int, **settings: Any) -> Any:
@@ -133,84 +115,6 @@ def _wait(device: str) -> None:
         torch.cuda.synchronize()
 
 
-class Trainer:
-    """PPO from random weights among `greedy` and past selves, without checkpoints."""
-
-    def __init__(self, device: str, games: int, width: int, settings: PPOSettings, rate: float):
-        self.settings, self.rate, self._width = settings, rate, width
-        self.device, self.board = torch.device(device), busenv.load_board("city")
-        network = build_network("mlp", self.board, width, 0, relative_types=True)
-        self.network = network.to(self.device)
-        self._past = [copy.deepcopy(self.network) for _ in range(NUM_PAST_SELVES)]
-        self._snapshots: list[dict[str, torch.Tensor]] = []
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=rate, eps=1e-5, fused=True)
-        self._generator = torch.Generator(self.device).manual_seed(0)
-        self._rng = np.random.default_rng(0)
-        self._opponents = {
-            FIRST_PAST_SELF + k: frozen_policy(past, self._generator, settings.bfloat16)
-            for k, past in enumerate(self._past)
-        }
-        self._weights = torch.zeros(GREEDY + NUM_PAST_SELVES, device=self.device)
-        self._weights[GREEDY - RANDOM] = 1.0
-        env = make_env(device, games, reward="margin", relative_types=True, skip_forced=True)
-        self._games = Games(env, LineUps(self._weights))
-        self._games.reset(0, self._generator)
-        size, num_actions = env.single_observation_space.shape[0], env.single_action_space.n
-        self._rollout = make_rollout(settings.steps, games, size, int(num_actions), self.device)
-        self.decisions = self.iteration = 0
-
-    def step(self, progress: float) -> dict[str, float]:
-        """Play a rollout and learn from it. progress: of the run, 0 to 1."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate * max(1 - progress, LOWEST_LEARNING_RATE)
-        shared: Any = {"settings": self.settings, "generator": self._generator}
-        play_rollout(self._games, self.network, self._opponents, self._rollout, **shared)
-        statistics = update(self.network, self.optimizer, self._rollout, **shared)
-        self.decisions += int(statistics["decisions"])
-        self.iteration += 1
-        return statistics
-
-    def add_past_self(self) -> None:
-        """Store the network, and let one past self play with weights drawn from all stored ones."""
-        self._snapshots.append({k: v.clone() for k, v in self.network.state_dict().items()})
-        slot = len(self._snapshots) % NUM_PAST_SELVES
-        drawn = self._snapshots[self._rng.integers(len(self._snapshots))]
-        self._past[slot].load_state_dict(drawn)
-        self._weights[GREEDY + slot] = 0.5
-
-    def save(self, path: Path) -> None:
-        """Write the network as a model file."""
-        card = {
-            "network": "mlp", "width": self._width,
-            "rules": "capstone-2024", "players": [4], "temperature": 0.25,
-            "training": {"busenv": busenv.__version__, "decisions": self.decisions},
-        }  # fmt: skip
-        save_model(copy.deepcopy(self.network).cpu(), self.board, path, card)
-
-
-def _rate(arguments: tuple[str, str, int]) -> tuple[int, int]:
-    """Return games won and played by a model against copies of a bot, on one core."""
-    model, bot, seed = arguments
-    torch.set_num_threads(1)
-    agents = [make_agent(spec, seed + k) for k, spec in enumerate((f"net:{model}", *[bot] * 3))]
-    score = play_match(agents, PART, first_game=seed)[0]
-    return int(score.wins), score.games
-
-
-def rate(model: Path, workers: int, parts: int) -> Iterator[dict[str, list[int]]]:
-    """Yield games won and played so far against three copies of each bot, PART games a part."""
-    wins = {bot: [0, 0] for bot in BOTS}
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        # The slowest bots begin, so that no core is idle at the end.
-        jobs = [(str(model), bot, PART * k) for bot in reversed(BOTS) for k in range(parts)]
-        bots = {pool.submit(_rate, job): job[1] for job in jobs}
-        for future in as_completed(bots):
-            wins[bots[future]] = [
-                a + b for a, b in zip(wins[bots[future]], future.result(), strict=True)
-            ]
-            yield wins
-
-
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run all parts; write the result after each of them and return it."""
     began, out, device = time.perf_counter(), Path(arguments.out), arguments.device
@@ -230,58 +134,45 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         for one in COMPARED
     )
     note(compared_decisions=compared)
-    for bot in BOTS:  # compiles the agents of the ratings once, before many processes load them
-        play_match([make_agent(bot, k) for k in range(4)], 1)
     for games in (size for size in SIZES if size <= arguments.largest):
         result["environment"][games] = round(environment_speed(device, games, 2.0))
         note(environment=result["environment"])
-    settings = PPOSettings(
-        steps=arguments.steps, batch_size=arguments.batch_size, epochs=arguments.epochs,
-        bfloat16=device != "cpu",
-    )  # fmt: skip
-    trainer = Trainer(device, arguments.games, arguments.width, settings, arguments.learning_rate)
-    trainer.step(0.0)  # compiles
-    start, first = time.perf_counter(), trainer.decisions
-    length = arguments.seconds - (start - began) - arguments.rating_seconds
-    if length <= 0:
-        raise ValueError(f"no time is left for PPO; increase --seconds by {1 - length:.0f} or more")
-    curve: list[dict[str, float]] = []
-    while (elapsed := time.perf_counter() - start) < length:
-        statistics = trainer.step(elapsed / length)
-        if trainer.iteration % arguments.snapshot_every == 0:
-            trainer.add_past_self()
-            curve.append({"seconds": elapsed, "total": trainer.decisions, **statistics})
-    _wait(device)
-    elapsed = time.perf_counter() - start
-    curve.append({"seconds": elapsed, "total": trainer.decisions, **statistics})
-    speed = round((trainer.decisions - first) / elapsed)
-    trainer.save(out / "model.safetensors")
-    note(ppo={"training_decisions": trainer.decisions, "per_second": speed, "curve": curve})
-    for wins in rate(out / "model.safetensors", available_cores(), arguments.rating_parts):
-        note(wins=wins)
+    config = PRESETS["quick"].changed({
+        "device": device, "bots": ("greedy",), "seconds": arguments.seconds,
+        "games": arguments.games, "steps": arguments.steps, "batch_size": arguments.batch_size,
+        "learning_rate": arguments.learning_rate,
+        "rated": ("greedy",), "rate_games": 48, "rate_every": 1e9,
+    })  # fmt: skip
+    ppo, _ = run_training(config, out / "ppo")
+    note(
+        ppo={"training_decisions": ppo.decisions, "per_second": round(ppo.decisions / ppo.seconds)}
+    )
+    for bot in BOTS:
+        agents = (f"net:{out / 'ppo' / MODEL}",)
+        schedule = Schedule(agents, 4, arguments.rating_games, 0, against=bot)
+        report = run_rating(schedule, out / bot.replace(":", "-"), available_cores())
+        note(**{bot: float(report.results.iloc[0]["won"])})
     return result
 
 
 def main() -> None:
     """Parse the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", help="folder of the results")
     add = parser.add_argument
     add("--device", default="cuda", choices=("cuda", "cpu"))
-    add("--seconds", type=float, default=500.0, help="time limit of the program")
-    add("--rating-seconds", type=float, default=90.0, help="reserved for the ratings")
-    add("--rating-parts", type=int, default=8, help=f"groups of {PART} games against each bot")
     add("--compare", type=int, default=100_000_000, help="decisions compared with the CPU")
     add("--compare-games", type=int, default=16_384, help="games of the comparison")
     add("--compare-seconds", type=float, default=120.0, help="time limit of the comparison")
     add("--largest", type=int, default=SIZES[-1], help="most games of the speed measurements")
+    add("--seconds", type=float, default=240.0, help="length of the PPO run")
     add("--games", type=int, default=16_384, help="games of PPO")
     add("--steps", type=int, default=64, help="of a rollout")
     add("--batch-size", type=int, default=32_768)
-    add("--epochs", type=int, default=2)
-    add("--width", type=int, default=256)
     add("--learning-rate", type=float, default=1e-3)
-    add("--snapshot-every", type=int, default=25, help="iterations between past selves")
+    add("--rating-games", type=int, default=384, help="games against copies of each bot")
     run(parser.parse_args())
 
 

@@ -85,12 +85,6 @@ def test_examples_run(tmp_path: Path) -> None:
     assert len([*tmp_path.iterdir()]) == len(EXAMPLES)
 
 
-def test_the_readme_has_loops_for_every_interface() -> None:
-    examples = "\n".join(blocks(ROOT / "README.md", "python"))
-    for words in ("busenv.Game(", "MaskablePPO(", "model.learn(", "gymnasium.make(", "bus_v0.env("):
-        assert words in examples
-
-
 def commands() -> list[str]:
     """Every `busenv COMMAND ...` of the pages, in code blocks and in text."""
     examples = set()
@@ -227,7 +221,3 @@ def test_examples_of_docstrings_run(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert results.attempted > 0
     assert results.failed == 0
-
-
-def test_the_package_docstring_has_an_example() -> None:
-    assert {"busenv", "busenv.observation"} <= {*modules_with_examples()}

@@ -1,38 +1,35 @@
 """The program for GPUs, as far as it runs without one."""
 
 import json
-from itertools import count
 from pathlib import Path
 
 import pytest
-from safetensors import safe_open
 
 from experiments import gpu_benchmark
-from experiments.gpu_benchmark import COMPARED, compare
 
 
 def test_the_program_runs_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All parts in small; the result holds each of them, and the model loads."""
+    """All parts in small; the result holds each of them."""
     monkeypatch.setattr(gpu_benchmark, "SIZES", (32, 64, 10**6))
-    monkeypatch.setattr(gpu_benchmark, "BOTS", ("random", "greedy"))
-    seconds = count(0.0, 0.02)  # a clock that every reading advances
-    monkeypatch.setattr(gpu_benchmark.time, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(gpu_benchmark, "BOTS", ("random",))
+    monkeypatch.setattr(gpu_benchmark, "environment_speed", lambda device, games, seconds: games)
+    monkeypatch.setattr(gpu_benchmark, "available_cores", lambda: 1)
     arguments = (
-        "--device cpu --seconds 14 --rating-seconds 1 --rating-parts 1 --compare 3000 "
-        "--compare-games 8 --largest 64 --games 64 --steps 8 --batch-size 256 --width 16 "
-        "--snapshot-every 2"
+        "--device cpu --compare 3000 --compare-games 8 --largest 64 --seconds 2 --games 64 "
+        "--steps 8 --batch-size 256 --rating-games 16"
     )
     monkeypatch.setattr("sys.argv", ["gpu_benchmark", str(tmp_path), *arguments.split()])
     gpu_benchmark.main()
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["compared_decisions"] >= 2_900
-    assert set(result["environment"]) == {"32", "64"}
-    assert min(result["environment"].values()) > 0
-    assert {"training_decisions", "per_second", "curve"} == set(result["ppo"])
-    assert result["ppo"]["curve"][-1]["total"] == result["ppo"]["training_decisions"]
-    assert all(0 <= won <= played == 48 for won, played in result["wins"].values())
-    with safe_open(tmp_path / "model.safetensors", "np") as model:
-        assert "shared.weight" in model.keys()  # noqa: SIM118
+    assert result["environment"] == {"32": 32, "64": 64}
+    assert result["ppo"]["training_decisions"] > 0 < result["ppo"]["per_second"]
+    assert 0 <= result["random"] <= 1
+    assert (tmp_path / "ppo/model.safetensors").is_file()
+
+
+def test_the_speed_is_that_of_random_play() -> None:
+    assert gpu_benchmark.environment_speed("cpu", 32, 0.1) > 1000
 
 
 def test_a_difference_from_the_cpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,14 +39,4 @@ def test_a_difference_from_the_cpu_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         gpu_benchmark, "make_env", lambda *a, **settings: make_env(*a, **settings, **next(made))
     )
     with pytest.raises(AssertionError, match=r"rewards.* differs in step"):
-        compare("cpu", COMPARED[0], 16, steps=400, seconds=60.0)
-
-
-def test_a_time_that_leaves_none_for_ppo_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gpu_benchmark, "BOTS", ("random",))
-    arguments = "--device cpu --seconds 1 --compare 1 --compare-games 2 --largest 0 --games 4"
-    monkeypatch.setattr("sys.argv", ["gpu_benchmark", str(tmp_path), *arguments.split()])
-    with pytest.raises(ValueError, match="no time is left for PPO; increase --seconds by"):
-        gpu_benchmark.main()
+        gpu_benchmark.compare("cpu", {}, 16, steps=400, seconds=60.0)
