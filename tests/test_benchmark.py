@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -31,8 +30,6 @@ from busenv.evaluation.benchmark.results import (
     read_result,
 )
 from busenv.observation import observe_games
-from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun
 from busenv.train.ppo_run import PPORun
 from busenv.train.training_run import describe_training
 from experiments.claims import find_figures, read_claims
@@ -168,110 +165,61 @@ def test_tables_of_bundled_and_own_results(tmp_path: Path) -> None:
         draw_curves(tmp_path / "none.png", [results[0].model_copy(update={"runs": flat})])
 
 
-def stop_at(monkeypatch: pytest.MonkeyPatch, kind: type, *, step: int, play: int) -> None:
-    """Interrupt at these numbers of a step of a kind of run and of a match against greedy."""
-    take, match, left = kind.step, measure.evaluate_against, [step, play]  # type: ignore[attr-defined]
-
-    def stopped_step(run: Any) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            raise KeyboardInterrupt
-        return take(run)
-
-    def stopped_play(agent: Any, bot: str, *rest: Any, **settings: Any) -> Any:
-        left[1] -= bot == "greedy"
-        if left[1] == 0 and bot == "greedy":
-            raise KeyboardInterrupt
-        return match(agent, bot, *rest, **settings)
-
-    monkeypatch.setattr(kind, "step", stopped_step)
-    monkeypatch.setattr(measure, "evaluate_against", stopped_play)
-
-
-EXPERT_CONFIG = ExpertConfig(
-    network="seats", width=8, games=4, num_simulations=2, fast_simulations=1, full_search_share=0.5
-)
-
-
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize(
-    ("name", "kind", "budget", "play"),
-    # The second interrupt comes during the final panel, or during a point of the curve after an
-    # iteration that is already saved.
-    [("ppo", PPORun, 3 * TINY, 4), ("expert-iteration", ExpertRun, 700, 2)],
-)
-def test_an_interrupted_benchmark_resumes_with_the_same_result(
-    name: str, kind: type, budget: int, play: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_stopped_benchmark_keeps_the_finished_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = make_entry(name, "a small one", 3, budget)
-    bundled = LEARNERS["expert-iteration"].config(entry, 7, 3)
-    assert (bundled.players, bundled.seed, bundled.threads) == ((3,), 7, 3)
-    assert (bundled.decisions, bundled.seconds) == (budget, None)
-    small = BenchmarkLearner("a small one", {}, ExpertRun, EXPERT_CONFIG)
-    monkeypatch.setitem(LEARNERS, "expert-iteration", small)
-    # Expert iteration writes a checkpoint in every step, whether the benchmark does or not.
-    monkeypatch.setattr(measure, "SAVE_EVERY", 1e9 if kind is ExpertRun else 0)
+    entry = make_entry("ppo", "a small one", 3, 3 * TINY)
     ticks = count()  # a step takes one second of processor time
     monkeypatch.setattr(measure.time, "process_time", lambda: float(next(ticks)))
 
-    def bench(folder: Path, seeds: Sequence[int] = (1,)) -> BenchmarkResult:
-        return measure.bench_learner(entry, seeds, folder, Console(quiet=True), threads=1)
+    def bench(seeds: Sequence[int]) -> BenchmarkResult:
+        return measure.bench_learner(entry, seeds, tmp_path, Console(quiet=True), threads=1)
 
-    straight = bench(tmp_path / "straight")
-    assert straight == read_result(tmp_path / "straight/result.json")
-    assert len(straight.runs[0].curve) >= 2
-    assert straight.runs[0].curve[-1].decisions == straight.runs[0].decisions >= budget
-    assert straight.runs[0].panel["greedy"].games == 9
+    first = bench([1])
+    assert first == read_result(tmp_path / "result.json")
+    [run] = first.runs
+    assert len(run.curve) >= 2
+    assert run.curve[-1].decisions == run.decisions >= 3 * TINY
+    assert [point.core_seconds for point in run.curve] == [*range(1, len(run.curve) + 1)]
+    assert run.panel["greedy"].games == 9
 
-    stop_at(monkeypatch, kind, step=2, play=play)
-    folder = tmp_path / "stopped"
-    for _ in range(2):
+    def interrupted(run: PPORun) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PPORun, "save", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            bench(folder)
-    resumed = bench(folder)
-    assert resumed == straight
-    times = [point.core_seconds for point in resumed.runs[0].curve]
-    assert times == sorted({*times})
-
-    monkeypatch.setattr(kind, "__init__", None)
-    assert bench(folder) == resumed  # finished: neither trained nor played
-    shutil.copytree(folder / "seed-1", folder / "seed-2")
-    assert [run.seed for run in bench(folder, (1, 2)).runs] == [1, 2]
-    other = make_entry(name, "a small one", 4, budget)
+            bench([1, 2])
+    both = bench([1, 2])
+    assert both.runs[0] == run
+    assert [one.seed for one in both.runs] == [1, 2]
+    monkeypatch.setattr(PPORun, "__init__", None)
+    assert bench([1, 2]) == both  # finished: neither trained nor played
+    other = make_entry("ppo", "a small one", 4, 3 * TINY)
     with pytest.raises(RunError, match="holds a run with players 3, not 4"):
-        measure.bench_learner(other, [1], folder, Console(quiet=True))
-    (folder / "seed-1/measured.json").write_text('{"panel": 1}')
-    with pytest.raises(ValueError, match=r"measured.json is damaged: panel is 1"):
-        bench(folder)
+        measure.bench_learner(other, [1], tmp_path, Console(quiet=True))
+    (tmp_path / "seed-1/measured.json").write_text('{"panel": 1}')
+    with pytest.raises(ValueError, match="seed is missing"):
+        bench([1])
 
 
-def test_one_seat_resumes_from_its_checkpoint(tmp_path: Path) -> None:
+def test_one_seat_learns_and_its_agent_has_the_probabilities_of_the_policy(tmp_path: Path) -> None:
     learner = BenchmarkLearner("", ONE_SEAT_SETTINGS, OneSeatRun)
-    config = learner.config(make_entry("one-seat", "x", 4, 2000), 3, 1)
-    straight = OneSeatRun(config, tmp_path)
-    fresh = {name: value.clone() for name, value in straight.network.state_dict().items()}
-    straight.step()
-    straight.save()
-    resumed = OneSeatRun(config, tmp_path)
-    begun = OneSeatRun(config, tmp_path / "other")  # the resumed run does not repeat its games
-    assert not np.array_equal(resumed._ppo.env.reset(), begun._ppo.env.reset())
-    assert resumed.decisions == straight.decisions == 8 * learners.ROLLOUT_STEPS
-    one, other = straight.network.state_dict(), resumed.network.state_dict()
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    assert any(not torch.equal(one[name], fresh[name]) for name in one)
-    assert resumed.network.optimizer.state_dict()["state"][0]["step"] > 0
-    while not resumed.is_done:
-        resumed.step()
-    assert resumed.decisions == 4 * 8 * learners.ROLLOUT_STEPS
-    assert resumed.iteration == 4
+    run = OneSeatRun(learner.config(make_entry("one-seat", "x", 4, 1000), 3, 1), tmp_path)
+    fresh = {name: value.clone() for name, value in run.network.state_dict().items()}
+    while not run.is_done:
+        run.step()
+    assert run.decisions == 2 * 8 * learners.ROLLOUT_STEPS
+    trained = run.network.state_dict()
+    assert any(not torch.equal(trained[name], fresh[name]) for name in trained)
 
-    # The measured agent has the probabilities of the library's policy.
     games, board = Game(4, seed=1).arrays()[0], load_board("city")
     rows, masks = observe_games(games, board)
     with torch.no_grad():
-        policy = resumed.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
+        policy = run.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
         probabilities = policy.distribution.logits.softmax(1).numpy()
-    agent = PolicyAgent(resumed.agent.network, board)
+    agent = PolicyAgent(run.agent.network, board)
     assert np.allclose(agent.action_probabilities(games, board), probabilities, atol=1e-6)
     assert probabilities.max() < 0.5
 

@@ -183,7 +183,7 @@ COMMANDS = (
         _benchmark,
         "Train a learner under the protocol busenv-agents-v2, several runs with different seeds, "
         "and measure it against bots and frozen networks, or measure trained agents. Then print "
-        "the tables of all results. A stopped benchmark resumes in its folder.",
+        "the tables of all results. A stopped benchmark keeps its finished runs.",
         EXTRAS,
     ),
     Command(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from rich.console import Console
 from sb3_contrib import MaskablePPO
@@ -65,8 +64,7 @@ class _PolicyNetwork(nn.Module):
 class OneSeatRun(TrainingRun):
     """MaskablePPO in the usual setup: the library's loop and policy on one seat of each game.
 
-    Copies of the first of the settings' bots hold the other seats. The run resumes from the
-    folder's checkpoint, with new games.
+    Copies of the first of the settings' bots hold the other seats. The run does not resume.
     """
 
     config: PPOConfig
@@ -111,9 +109,6 @@ class OneSeatRun(TrainingRun):
             seed=config.seed,
             temperature=config.temperature,
         )
-        if self._resume() is not None:
-            seeds = np.random.SeedSequence((config.seed, self.iteration))
-            self._ppo.set_random_seed(int(seeds.generate_state(1)[0]))
         self._start_clock()
 
     def step(self) -> None:
@@ -153,7 +148,7 @@ class BenchmarkLearner:
         return self.base.changed({**self.settings, **common})
 
     def start(self, config: AnyConfig, decisions: int, folder: Path) -> LearnerRun:
-        """Start or resume a run in a folder. decisions: number of samples of the teacher."""
+        """Start a run in a folder. decisions: number of samples of the teacher."""
         if self.teacher:
             games = SelfPlayConfig(
                 agent=self.teacher,

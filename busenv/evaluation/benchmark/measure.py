@@ -1,11 +1,11 @@
 """Train a learner seed by seed, measure it by the protocol, and write the result.
 
-A killed measurement resumes: training from its checkpoint, the curve from its last point, the panel
-from its last opponent.
+A stopped benchmark keeps the seeds that are finished, and starts the others again.
 """
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -19,7 +19,7 @@ from busenv.agents import Agent, make_agent
 from busenv.agents.specs import parse_spec
 from busenv.common.console import print_path
 from busenv.common.runs import lock_folder, store_settings
-from busenv.evaluation.benchmark.learners import LEARNERS, BenchmarkLearner, LearnerRun
+from busenv.evaluation.benchmark.learners import LEARNERS, LearnerRun
 from busenv.evaluation.benchmark.protocol import (
     BOARD,
     CURVE_LENGTH,
@@ -43,44 +43,12 @@ from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.rating import check_agent, run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.io import read_bounded, write_whole
-from busenv.schema import Schema, parse
-from busenv.train.config_files import AnyConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.training_run import (
-    SAVE_EVERY,
-    changed_settings,
-    evaluate_against,
-    store_config,
-)
+from busenv.schema import parse
+from busenv.train.training_run import evaluate_against, store_config
 
-RESULT, PROGRESS = "result.json", "measured.json"
+RESULT, MEASURED = "result.json", "measured.json"  # of all runs, of one
 
 PlayMatch = Callable[[str, int, int], WinCount]  # opponent, players, games
-
-
-class Progress(Schema):
-    """Measurements of an unfinished run.
-
-    decisions: of training in all, once it has ended. core_seconds: processor time of
-    training up to the last checkpoint. tenths: tenths of the budget that the curve covers.
-    """
-
-    decisions: int = 0
-    core_seconds: float = 0.0
-    tenths: int = 0
-    curve: tuple[CurveEvaluation, ...] = ()
-    panel: dict[str, WinCount] = {}  # noqa: RUF012 - pydantic copies it
-
-    def changed(self, folder: Path, **fields: Any) -> Progress:
-        """Copy with some fields changed, and write it to the folder."""
-        progress = self.model_copy(update=fields)
-        text = progress.model_dump_json(indent=1) + "\n"
-        write_whole(folder / PROGRESS, text)
-        return progress
-
-    def result(self, seed: int) -> RunResult:
-        """The run as results store it."""
-        return RunResult(seed=seed, decisions=self.decisions, curve=self.curve, panel=self.panel)
 
 
 def bench_learner(
@@ -94,8 +62,17 @@ def bench_learner(
     learner = LEARNERS[entry.name]
 
     def bench(seed: int, run_folder: Path) -> RunResult:
+        shutil.rmtree(run_folder, ignore_errors=True)
+        run_folder.mkdir()
         config = learner.config(entry, seed, threads)
-        return _bench_seed(learner, config, entry.decisions, run_folder)
+        start = time.process_time()
+        run = learner.start(config, entry.decisions, run_folder)
+        core_seconds = time.process_time() - start if learner.teacher else 0.0
+        store_config(run_folder, config)
+        curve = _train(run, entry.players, core_seconds)
+        run.save()
+        panel = _play(_play_in_batch(run.agent), PANEL, entry.players)
+        return RunResult(seed=seed, decisions=run.decisions, curve=curve, panel=panel)
 
     return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console)
 
@@ -116,8 +93,8 @@ def bench_agents(
         with closing(make_agent(spec)) as agent:
             by_game = parse_spec(spec).kind in ("exec", "llm")  # several processes, forfeits
             play = _play_by_game(spec, run_folder, workers) if by_game else _play_in_batch(agent)
-            progress = _play_panel(_read(run_folder), play, entry.players, run_folder)
-        return progress.changed(run_folder, decisions=entry.decisions).result(number)
+            panel = _play(play, PANEL, entry.players)
+        return RunResult(seed=number, decisions=entry.decisions, curve=(), panel=panel)
 
     settings = {"agents": [*specs], "files": file_hashes((*specs,))}
     return _bench_all(entry, range(len(specs)), bench, settings, folder, console)
@@ -140,11 +117,15 @@ def _bench_all(
         store_settings(folder, settings)
         for seed in seeds:
             run_folder = folder / f"seed-{seed}"
-            run_folder.mkdir(exist_ok=True)
-            runs.append(bench(seed, run_folder))
+            measured = run_folder / MEASURED
+            if not measured.exists():
+                run_folder.mkdir(exist_ok=True)
+                run = bench(seed, run_folder)
+                write_whole(measured, run.model_dump_json(indent=1) + "\n")
+            runs.append(parse(RunResult, read_bounded(measured)))
             result = make_result(entry, runs)
             write_result(result, folder / RESULT)
-            won = ", ".join(f"{bot} {result.share:.1%}" for bot, result in runs[-1].panel.items())
+            won = ", ".join(f"{bot} {count.share:.1%}" for bot, count in runs[-1].panel.items())
             console.print(
                 f"{entry.name}, {entry.decisions:,} decisions, seed {seed}: won {won}",
                 markup=False,
@@ -153,62 +134,30 @@ def _bench_all(
     return result
 
 
-def _bench_seed(
-    learner: BenchmarkLearner, config: AnyConfig, decisions: int, folder: Path
-) -> RunResult:
-    """Train one seed with points of its curve, and measure it at the end."""
-    progress = _read(folder)
-    if progress.panel.keys() != PANEL.keys():
-        changed_settings(folder, config)
+def _train(run: LearnerRun, players: int, core_seconds: float) -> tuple[CurveEvaluation, ...]:
+    """Train to the end of the budget; returns the results of CURVE_PANEL at every tenth of it.
+
+    core_seconds: processor time before the first step.
+    """
+    play, curve, measured = _play_in_batch(run.agent), [], 0
+    while not run.is_done:
         start = time.process_time()
-        run = learner.start(config, decisions, folder)
-        if learner.teacher:
-            seconds = progress.core_seconds + time.process_time() - start
-            progress = progress.changed(folder, core_seconds=seconds)
-        store_config(folder, config)
-        progress = _train(run, progress, config.players[0], folder)
-        progress = _play_panel(progress, _play_in_batch(run.agent), config.players[0], folder)
-    return progress.result(config.seed)
-
-
-def _train(run: LearnerRun, progress: Progress, players: int, folder: Path) -> Progress:
-    """Train to the end of the budget, and play CURVE_PANEL at every tenth of it."""
-    play, saved = _play_in_batch(run.agent), time.monotonic()
-    # Training resumes from the checkpoint, so later points are measured again.
-    curve = [point for point in progress.curve if point.decisions <= run.decisions]
-    measured = min(progress.tenths, int(run.progress * CURVE_LENGTH))
-    core_seconds = progress.core_seconds
-    while True:
-        # Before the first step: a run that saves by itself may have been killed before this point.
+        run.step()
+        core_seconds += time.process_time() - start
         if (tenth := int(run.progress * CURVE_LENGTH)) > measured:
-            games = count_games(CURVE_PANEL, players)
-            results = {bot: play(bot, players, count) for bot, count in games.items()}
+            results = _play(play, CURVE_PANEL, players)
             point = CurveEvaluation(
                 decisions=run.decisions, core_seconds=round(core_seconds, 1), results=results
             )
             curve.append(point)
-            progress, measured = progress.changed(folder, curve=tuple(curve), tenths=tenth), tenth
-        # After the curve is written, so that a checkpoint has all points before it.
-        if run.is_done or time.monotonic() - saved >= SAVE_EVERY:
-            run.save()
-            progress = progress.changed(folder, core_seconds=round(core_seconds, 1))
-            saved = time.monotonic()
-        if run.is_done:
-            return progress.changed(folder, decisions=run.decisions)
-        start = time.process_time()
-        run.step()
-        core_seconds += time.process_time() - start
-        if isinstance(run, ExpertRun):  # the step wrote a checkpoint
-            progress = progress.changed(folder, core_seconds=round(core_seconds, 1))
+            measured = tenth
+    return tuple(curve)
 
 
-def _play_panel(progress: Progress, play: PlayMatch, players: int, folder: Path) -> Progress:
-    """Play the remaining opponents of PANEL."""
-    for bot, count in count_games(PANEL, players).items():
-        if bot not in progress.panel:
-            panel = progress.panel | {bot: play(bot, players, count)}
-            progress = progress.changed(folder, panel=panel)
-    return progress
+def _play(play: PlayMatch, panel: dict[str, int], players: int) -> dict[str, WinCount]:
+    """Play the opponents of a panel."""
+    games = count_games(panel, players)
+    return {bot: play(bot, players, count) for bot, count in games.items()}
 
 
 def _play_in_batch(agent: Agent) -> PlayMatch:
@@ -232,14 +181,3 @@ def _play_by_game(spec: str, folder: Path, workers: int) -> PlayMatch:
         return WinCount(games=int(own["games"]), wins=round(own["won"] * own["games"]))
 
     return play
-
-
-def _read(folder: Path) -> Progress:
-    """Read the progress of the run in a folder; ValueError when the file is damaged."""
-    path = folder / PROGRESS
-    if not path.exists():
-        return Progress()
-    try:
-        return parse(Progress, read_bounded(path))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
