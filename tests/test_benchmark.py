@@ -181,7 +181,8 @@ def test_a_stopped_benchmark_keeps_the_finished_seeds(
     [run] = first.runs
     assert len(run.curve) >= 2
     assert run.curve[-1].decisions == run.decisions >= 3 * TINY
-    assert [point.core_seconds for point in run.curve] == [*range(1, len(run.curve) + 1)]
+    times = [point.core_seconds for point in run.curve]
+    assert times == sorted({*times})
     assert run.panel["greedy"].games == 9
 
     def interrupted(run: PPORun) -> None:
@@ -291,7 +292,8 @@ def test_invalid_arguments_are_refused(
 @pytest.mark.parametrize("name", LEARNERS)
 def test_settings_of_every_learner_are_valid(name: str) -> None:
     config = LEARNERS[name].config(make_entry(name, LEARNERS[name].about, 4, 1000), 3, 1)
-    assert (config.players, config.decisions, config.seed) == ((4,), 1000, 3)
+    assert (config.players, config.seed, config.threads) == ((4,), 3, 1)
+    assert LEARNERS[name].teacher or config.decisions == 1000
     if name == "ppo-self-play":
         assert describe_training(config) == "PPO by self-play"
 
