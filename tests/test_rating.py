@@ -374,8 +374,9 @@ def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
     table = result_table(seat_rows(games), schedule)
     assert table["forfeits"].to_dict() == {fault: 16, "random": 0}
     assert table.loc[fault, "won"] == 0
-    ((agent, reason, count),) = forfeit_tables(games)[0].rows
-    assert (agent, why in reason, count) == (fault, True, "16")
+    rows = forfeit_tables(games)[0].rows
+    assert {agent for agent, _, _ in rows} == {fault}
+    assert all(why in reason for _, reason, _ in rows)
 
 
 def test_faults_of_this_machine_and_of_own_agents_are_no_forfeits(
