@@ -262,7 +262,13 @@ def test_unknown_agents_are_refused_without_a_folder(
 
 @pytest.mark.parametrize(
     "words",
-    [["rate", "random"], ["bench", "agents"], ["bench", "exploit"], ["export"]],
+    [
+        ["rate", "random"],
+        ["benchmark", "--name", "mine", "--decisions", "0"],
+        ["exploit"],
+        ["export"],
+    ],
+    ids=lambda words: words[0],
 )
 def test_programs_that_fail_are_refused_without_a_folder(
     words: list[str], write: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture
@@ -273,7 +279,6 @@ def test_programs_that_fail_are_refused_without_a_folder(
         "while go := asked(): say('bestmove ' + go.split()[-1])"
     )
     options = ["--players", "5", "--out", str(tmp_path / "run")]
-    options += ["--name", "mine", "--decisions", "0"] if "agents" in words else []
     error = refusal(capsys, *words, failing, *options)
     assert "ended with exit code 3" in error
     assert not (tmp_path / "run").exists()

@@ -113,19 +113,6 @@ def add_out(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def add_rating_options(parser: argparse.ArgumentParser, games: str) -> None:
-    """Add the number of games, the seed and the processes of a rating."""
-    add_count(parser, "--games", 1000, games)
-    add_seed(parser, "random seed of all games")
-    parser.add_argument(
-        "--workers",
-        type=positive(int),
-        metavar="N",
-        help="processes, or cores of --ray local (default: one, and all cores after two seconds)",
-    )
-    add_ray(parser)
-
-
 def add_rating_games(parser: argparse.ArgumentParser) -> None:
     add_count(parser, "--games", 200, "games against each opponent in the final rating")
 

@@ -10,9 +10,11 @@ from busenv.cli.command import (
     add_count,
     add_out,
     add_players,
-    add_rating_options,
+    add_ray,
     add_rules,
+    add_seed,
     new_folder,
+    positive,
 )
 from busenv.profiling.measurements import MEASUREMENTS
 
@@ -31,7 +33,15 @@ def _add_rate(parser: argparse.ArgumentParser) -> None:
     add_players(parser)
     add_rules(parser)
     add_board(parser, "generated:SIZE:SEED, or a set such as generated:small:test:100")
-    add_rating_options(parser, "number of games, rounded up to balanced blocks")
+    add_count(parser, "--games", 1000, "number of games, rounded up to balanced blocks")
+    add_seed(parser, "random seed of all games")
+    parser.add_argument(
+        "--workers",
+        type=positive(int),
+        metavar="N",
+        help="processes, or cores of --ray local (default: one, and all cores after two seconds)",
+    )
+    add_ray(parser)
     add_out(parser, "runs/rate-DATE-TIME")
 
 
