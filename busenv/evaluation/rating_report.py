@@ -154,7 +154,7 @@ def _neighbours(neighbours: pd.DataFrame) -> TextTable:
         for _, side in sides.iterrows():  # left, then right
             cells += [percent(side["won"]), interval(side)]
         rows.append([str(agent), str(neighbour), *cells])
-    header = ["agent", "neighbour", "won, on its left", "95% interval", "won, on its right"]
+    header = ["agent", "neighbour", "neighbour left: won", "95% interval", "neighbour right: won"]
     return TextTable("games won by neighbour", [*header, "95% interval"], rows, names=2)
 
 
