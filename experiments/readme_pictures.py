@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import busenv
-from busenv.common.keyboard_interrupt import run_command
 from busenv.evaluation.replay_files import draw_record
 
 FOLDER = Path(busenv.__file__).parent / "pictures"
@@ -28,12 +26,5 @@ def draw_pictures(folder: Path = FOLDER) -> None:
         draw_record(FOLDER / RECORD, ply, folder / f"{name}.svg")
 
 
-def main() -> None:
-    argparse.ArgumentParser(
-        prog="python -m experiments.readme_pictures", description=__doc__
-    ).parse_args()
-    draw_pictures()
-
-
 if __name__ == "__main__":
-    run_command(main)
+    draw_pictures()

@@ -91,15 +91,12 @@ def test_figures_that_differ_and_failed_commands_are_reported(
         assert words in out
 
 
-def test_cheap_claims_fit_and_do_not_depend_on_the_machine() -> None:
-    made = {
-        key: claims.Claim(**claim("1", "1", cost=cost, machine=machine))
-        for key, cost, machine in (
-            ("c", 3.0, "any"), ("a", 1.0, "any"), ("b", 0.5, "2 cores"), ("d", 9.0, "any"),
-        )
-    }  # fmt: skip
-    assert claims.select_claims(made, [], 4.0) == ["a", "c"]
-    assert claims.select_claims(made, ["b"], 3.9) == ["b", "a"]
+@pytest.mark.usefixtures("page")
+def test_cheap_claims_do_not_depend_on_the_machine(capsys: pytest.CaptureFixture) -> None:
+    _, out = run(capsys, "--below", "1.5")
+    assert "overlap: expected" in out
+    assert "range: " not in out
+    assert run(capsys, "--below", "1")[1].startswith("exact: python -c ")  # lists the claims
 
 
 def test_updates_change_registry_and_pages(page: Path, capsys: pytest.CaptureFixture) -> None:
