@@ -108,11 +108,13 @@ def aec(scale: float = 1.0) -> Workload:
     return run
 
 
-def agent(spec: str, games: int, units: int = 1, scale: float = 1.0) -> Workload:
+def agent(spec: str, games: int, simulations: int = 0, scale: float = 1.0) -> Workload:
     """Games of 4 in which an agent plays every seat; counts decisions that are not forced.
 
-    units: counted for each decision, such as the simulations of a search.
+    simulations: of a search, per decision; they are counted, and `spec` is without them.
     """
+    simulations = _scaled(simulations, scale) if simulations else 0
+    spec = f"{spec}:{simulations}" if simulations else spec
     player = importlib.import_module("busenv.agents").make_agent(spec)
     games = _scaled(games, scale)
 
@@ -122,7 +124,7 @@ def agent(spec: str, games: int, units: int = 1, scale: float = 1.0) -> Workload
             player.reset(seed)
             game = busenv.Game(4, seed=seed)
             while not game.is_over:
-                count += units * (len(game.legal_actions()) > 1)
+                count += max(simulations, 1) * (len(game.legal_actions()) > 1)
                 game.step(player.act(game))
         return count
 
@@ -145,9 +147,9 @@ MEASUREMENTS: dict[str, tuple[str, Callable[..., Workload]]] = {
     "planner": ("decisions of planner", partial(agent, "planner", 10)),
     "network": ("decisions of net:city-2", partial(agent, "net:city-2", 10)),
     "network-board": ("decisions of net:generated-1", partial(agent, "net:generated-1", 10)),
-    "search": ("simulations of uct:300", partial(agent, "uct:300", 1, 300)),
-    "search-2": ("the same, 2 threads", partial(agent, "uct@2:300", 1, 300)),
-    "guided": ("simulations of az:city-3:100", partial(agent, "az:city-3:100", 1, 100)),
+    "search": ("simulations of uct:300", partial(agent, "uct", 1, 300)),
+    "search-2": ("the same, 2 threads", partial(agent, "uct@2", 1, 300)),
+    "guided": ("simulations of az:city-3:100", partial(agent, "az:city-3", 1, 100)),
 }
 
 
