@@ -1,4 +1,4 @@
-"""A position and a board as plain text, for the render mode "ansi", `Game.text` and prompts."""
+"""A position and a board as plain text, for the render mode "ansi", `game_text` and prompts."""
 
 from __future__ import annotations
 
