@@ -22,7 +22,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,10 +34,13 @@ from busenv.game.board import Board
 from busenv.game.board_specs import as_board, recorded_board
 from busenv.game.rules import Rules, check_players
 from busenv.game.states import illegal_action
-from busenv.io import write_whole
+from busenv.io import read_bounded, write_whole
 from busenv.observation import observe_games
+from busenv.validation import check_seed
 
 FORMAT = "busenv-dataset-1"
+LARGEST_FILE = 2**32  # bytes; 20,000 games take about 6 MB
+LARGEST_RATIO = 100  # of the arrays to the compressed file
 ARRAYS = {
     "first_players": (np.uint8, 1),
     "agents": (np.uint8, 2),
@@ -224,22 +227,24 @@ def load_dataset(path: str | Path, board: str | Path | Board | None = None) -> G
 
     board: the board of the games, unless it is the city or a generated board.
 
-    Raises OSError for a file that cannot be read, ValueError for a damaged file, another format or
-    another board.
+    Raises OSError for a file that cannot be read, ValueError for a damaged or too large file,
+    another format or another board.
     """
     given = None if board is None else as_board(board)
-    with open(path, "rb") as stream:
-        content = io.BytesIO(stream.read())
+    content = io.BytesIO(read_bounded(path, limit=LARGEST_FILE))
     try:
         return _read_dataset(content, given)
     except Exception as error:  # a damaged file raises errors of many kinds
         raise ValueError(f"{path} is not a dataset of games: {error}") from error
 
 
-def _read_dataset(stream: BinaryIO, board: Board | None) -> GameDataset:
+def _read_dataset(stream: io.BytesIO, board: Board | None) -> GameDataset:
     """Read a dataset; any error for a damaged one."""
     if not zipfile.is_zipfile(stream):
         raise ValueError("it is not an .npz file")
+    size = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
+    if size > LARGEST_RATIO * len(stream.getbuffer()):
+        raise ValueError(f"it would take {size:,} bytes in memory, too many for its size")
     stream.seek(0)
     with np.load(stream, allow_pickle=False) as file:
         arrays = {name: file[name] for name in ARRAYS}
@@ -249,7 +254,8 @@ def _read_dataset(stream: BinaryIO, board: Board | None) -> GameDataset:
     loaded = recorded_board(metadata["board"], board)
     if loaded.fingerprint != metadata["board"]["fingerprint"]:
         raise ValueError(f"its games were played on another board than {loaded!r}")
-    rules = Rules.from_dict(metadata["rules"])
-    specs = tuple(map(str, metadata["agents"]))
-    players = metadata["num_players"]
-    return GameDataset(loaded, rules, specs, metadata["seed"], players, **arrays)
+    rules, specs = Rules.from_dict(metadata["rules"]), metadata["agents"]
+    if not (isinstance(specs, list) and all(isinstance(spec, str) for spec in specs)):
+        raise ValueError(f"agents are {quote(specs)}; allowed: a list of specs")
+    seed, players = check_seed(metadata["seed"]), metadata["num_players"]
+    return GameDataset(loaded, rules, tuple(specs), seed, players, **arrays)

@@ -19,7 +19,7 @@ from busenv import Game, GameDataset, cli, load_dataset
 from busenv.agents.match import Score
 from busenv.common.runs import RunError
 from busenv.common.worker_pool import worker_pool
-from busenv.dataset import ARRAYS, FORMAT
+from busenv.dataset import ARRAYS
 from busenv.evaluation import dataset_export
 from busenv.evaluation.dataset_export import export_games
 from busenv.train.learning_curve import read_curve
@@ -172,13 +172,21 @@ def test_damaged_datasets_are_refused(tmp_path: Path, dataset: GameDataset) -> N
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"not an \.npz file"):
             load_dataset(path)
-    for metadata in (
-        "[" * 100_000,
-        f'{{"format": "{FORMAT}", "board": {{"generator": 1, "name": 3}}}}',
+    good = json.loads(str(dataset._content()["metadata"]))
+    for metadata, message in (
+        ("[" * 100_000, "recursion"),
+        (json.dumps({**good, "board": {"generator": 1, "name": 3}}), "generator version 1"),
+        (json.dumps({**good, "seed": "x"}), "seed is 'x'"),
+        (json.dumps({**good, "agents": {"a": 1}}), "agents are {'a': 1}; allowed: a list of specs"),
     ):
         np.savez(path, metadata=metadata, **{name: getattr(dataset, name) for name in ARRAYS})
-        with pytest.raises(ValueError, match=r"bad\.npz is not a dataset of games"):
+        with pytest.raises(ValueError, match=rf"bad\.npz is not a dataset of games: .*{message}"):
             load_dataset(path)
+    np.savez_compressed(path, actions=np.zeros(10**7, np.uint16))
+    with pytest.raises(ValueError, match=r"it would take 20,000,.* bytes in memory, too many"):
+        load_dataset(path)
+    with pytest.raises(ValueError, match="/dev/zero is not a regular file"):
+        load_dataset("/dev/zero")
     with pytest.raises(IsADirectoryError):
         load_dataset(tmp_path)
     dataset.save(path)
@@ -232,6 +240,10 @@ def test_minari_datasets_hold_the_episodes_of_one_agent(
         assert len(masks) == len(episode.observations) == len(episode.actions) + 1
         assert masks[np.arange(len(episode.actions)), episode.actions].all()
         assert episode.terminations.tolist() == [False] * (len(episode.actions) - 1) + [True]
+    env = written.recover_environment(opponents="greedy")
+    env.reset(seed=1)
+    assert env.unwrapped.game.num_players == dataset.num_players
+    assert env.unwrapped.board == dataset.board
     with pytest.raises(ValueError, match="exists"):
         check_name("bus/mixed-v0")
     with pytest.raises(ValueError, match="--minari is 'no name'; allowed: NAMESPACE/NAME-vN"):

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 from rich.console import Console
 
 import busenv
-from busenv import EDITIONS, BoardError, Game, Record, RecordError, Rules, cli, load_board
+from busenv import EDITIONS, BoardError, Game, Record, RecordError, cli, load_board
 from busenv.common.console import TextTable
 from busenv.common.runs import SETTINGS, RunError, store_settings
 from busenv.error_text import printable
@@ -99,26 +98,6 @@ def test_false_games_are_reported_with_file_and_line(
     assert str(error.value).startswith(str(path))
 
 
-@often
-def test_changed_settings_of_a_run_are_refused(tmp_path: Path, tries: int) -> None:
-    rng = random.Random(7)
-    store_settings(tmp_path, TWO_AGENTS.settings())
-    path = tmp_path / SETTINGS
-    whole = path.read_bytes()
-    for damage in [b"[[1, 2]]", b"3", b"[" * 100_000, *(damaged(whole, rng) for _ in range(tries))]:
-        path.write_bytes(damage)
-        _, refusal = outcome(lambda folder: store_settings(folder, TWO_AGENTS.settings()), tmp_path)
-        assert refusal or without_paths(damage) == without_paths(whole)
-
-
-def without_paths(settings: bytes) -> dict[str, Any]:
-    """Return settings without the paths of rules and board, which are not compared."""
-    values = json.loads(settings)
-    for name in ("rules", "board"):
-        values[name].pop("from", None)
-    return values
-
-
 @pytest.mark.parametrize(
     ("read", "error"),
     [
@@ -155,44 +134,6 @@ def test_json_files_may_have_a_byte_order_mark(encoding: str, tmp_path: Path) ->
         width: int
 
     assert parse(Card, path.read_bytes()).width == 96
-
-
-@pytest.mark.parametrize(
-    ("read", "content"),
-    [
-        (Record.from_json, "[" * (LARGEST + 1)),
-        (Record.from_json, b"[" * (LARGEST + 1)),
-        (Game.from_bytes, b"BUSENV\0" * LARGEST),
-    ],
-    ids=["text", "JSON bytes", "bytes"],
-)
-def test_content_beyond_the_limit_is_refused_before_it_is_parsed(
-    read: Callable[[Any], Any], content: str | bytes
-) -> None:
-    began = time.process_time()
-    with pytest.raises(RecordError, match="a game record is larger than 16,777,216 bytes"):
-        read(content)
-    assert time.process_time() - began < 1
-
-
-def test_long_input_is_not_quoted_whole(tmp_path: Path) -> None:
-    """Each text of a record, a board, rules and settings, a megabyte long."""
-    long, path = "x" * 1_000_000, tmp_path / "long.json"
-    refusals, accepted = 0, []
-    for content, read in (
-        (played(seed=1).record().to_dict(), Game.load),
-        (json.loads((BOARDS / "city.json").read_text()), load_board),
-        (Rules().to_dict(), load_rules),
-        (TWO_AGENTS.settings(), lambda path: store_settings(tmp_path, TWO_AGENTS.settings())),
-    ):
-        for key in (*content, long):
-            for name in (path, tmp_path / "run.json"):
-                name.write_text(json.dumps({**content, key: long}))
-            _, refusal = outcome(read, path)
-            assert len(refusal) < 2000
-            refusals += bool(refusal)
-            accepted += [] if refusal else [key]
-    assert (refusals, accepted) == (35, ["source"])  # the source of a board may be any text
 
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e\ud800"

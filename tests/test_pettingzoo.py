@@ -6,7 +6,6 @@ sample actions without masks pass with illegal="replace".
 """
 
 import warnings
-from copy import deepcopy
 from typing import Any
 
 import gymnasium
@@ -157,23 +156,6 @@ def test_aec_options_and_errors() -> None:
     assert env.unwrapped.game.to_bytes() == before
 
 
-def test_aec_continues_after_a_reward_function_that_fails() -> None:
-    fails = True
-
-    def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
-        if fails:
-            raise ZeroDivisionError
-
-    env = bus_v0.raw_env(reward=pay)
-    env.reset(seed=1)
-    while not env.game.is_over:
-        with pytest.raises(ZeroDivisionError):
-            env.step(env.game.legal_actions()[0])
-        if not env.game.is_over:
-            assert env.agent_selection == f"player_{env.game.current_player}"
-    assert all(env.terminations.values())
-
-
 def test_state_is_the_observation_of_seat_0() -> None:
     game = played(4, seed=2)
     turns, parallel = bus_v0.raw_env(), bus_v0.parallel_env(observation_dtype="float32")
@@ -272,13 +254,9 @@ def test_illegal_actions_all_at_once() -> None:
     for use in (env.state, env.render, lambda: env.game, lambda: env.step({})):
         with pytest.raises(gymnasium.error.ResetNeeded):
             use()
-    seen, _ = env.reset(seed=1)
+    env.reset(seed=1)
     mover = f"player_{env.game.current_player}"
     waiting = next(agent for agent in env.agents if agent != mover)
-    good = int(seen[mover]["action_mask"].argmax())
-    message = f"action 9 is illegal for {waiting}, which is not the agent to move"
-    with pytest.raises(IllegalActionError, match=message):
-        env.step({mover: good, waiting: 9})
     with pytest.raises(IllegalActionError, match=r"action 374 .*; sample actions with"):
         env.step({mover: 374})
     with pytest.raises(ValueError, match=f"no action for {mover}, the agent to move"):
@@ -287,21 +265,11 @@ def test_illegal_actions_all_at_once() -> None:
 
     env = bus_v0.parallel_env(illegal="lose")
     env.reset(seed=1)
-    _, rewards, over, _, infos = env.step({mover: good, waiting: 9})
-    assert rewards == {agent: -1.0 if agent == waiting else 0.0 for agent in env.possible_agents}
+    _, rewards, over, _, infos = env.step({mover: 374, waiting: 9})
+    assert rewards == {agent: -1.0 if agent == mover else 0.0 for agent in env.possible_agents}
     assert all(over.values())
-    assert [agent for agent, info in infos.items() if info["illegal_action"]] == [waiting]
+    assert [agent for agent, info in infos.items() if info["illegal_action"]] == [mover]
     assert env.agents == []
-
-    env = bus_v0.parallel_env(illegal="replace")
-    env.reset(seed=1)
-    _, _, over, _, infos = env.step({mover: 374, waiting: 9})
-    assert {agent for agent, info in infos.items() if info["illegal_action"]} == {mover, waiting}
-    assert not any(over.values())
-    assert len(env.game.history) == 1
-    mover = f"player_{env.game.current_player}"
-    _, _, _, _, infos = env.step({mover: env.game.legal_actions()[0]})
-    assert not any(info["illegal_action"] for info in infos.values())
 
 
 def pay_and_scribble(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
@@ -329,25 +297,3 @@ def test_returned_values_of_aec_are_fresh(make: Any) -> None:
         scribble((given, env.state(), env.infos, env.observe("player_1")))
         env.step(action)
         twin.step(action)
-
-
-def test_returned_values_of_parallel_are_fresh() -> None:
-    settings: dict[str, Any] = {"observation_dtype": "float32", "illegal": "replace"}
-    env = bus_v0.parallel_env(reward=pay_and_scribble, **settings)
-    twin = bus_v0.parallel_env(reward=pay, **settings)
-    rng = np.random.default_rng(0)
-    given, expected = env.reset(seed=5), twin.reset(seed=5)
-    stored = []
-    while twin.agents:
-        assert data_equivalence(given, expected, exact=True)
-        actions = {
-            agent: int(picks(seen["action_mask"][None], rng)[0])
-            for agent, seen in expected[0].items()
-        }
-        if len(env.game.history) % 2:
-            scribble((given, env.state()))
-        else:
-            stored.append((given, deepcopy(expected)))
-        given, expected = env.step(actions), twin.step(actions)
-    assert len(stored) > 30
-    assert data_equivalence([one for one, _ in stored], [other for _, other in stored], exact=True)

@@ -91,12 +91,6 @@ def test_a_games_file_with_one_game_needs_no_number(
         load_recorded_game(path)
 
 
-def test_show_narrates_unfinished_games(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    Game(first_player=3, seed=1).save(tmp_path / "new.json")
-    cli.main(["show", str(tmp_path / "new.json")])
-    assert "Not over: Setup, first buildings: seat 3 to move" in capsys.readouterr().out
-
-
 def test_sources_without_a_game_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "games.jsonl").write_text("")
     (tmp_path / "words.json").write_text("hello")

@@ -11,37 +11,16 @@ from gymnasium.utils.env_checker import check_env
 
 from busenv import EDITIONS, Game, load_board
 from busenv.agents import make_agent
-from busenv.envs.text import LETTERS, TextEnv
+from busenv.envs.text import TextEnv
+from busenv.envs.text.environment import LETTERS
+from busenv.envs.text.prompts import AnswerError, Prompts
+from busenv.envs.text.renaming import WORDS, Renaming
+from busenv.envs.text.rules_text import describe_rules
 from busenv.game.board import make_board
-from busenv.render.prompts import AnswerError, Prompts
-from busenv.render.renaming import WORDS, Renaming
-from busenv.render.rules_text import describe_rules
-from busenv.render.text import describe_board, describe_position
 from tests.support.play import played
 from tests.support.worlds import random_board
 
 CITY = load_board("city")
-
-
-def tokens(text: str) -> int:
-    """Tokens of a text: three digits, ten letters or marks, or a single space or line feed.
-
-    On these prompts within 3% of OpenAI's tokenizer o200k_base.
-    """
-    pieces = re.findall(r"\d{1,3}| ?[^\W\d_]+| ?[^\w\s]+|\s", text)
-    return sum(1 + len(piece.strip()) // 10 for piece in pieces)
-
-
-def test_prompts_are_short() -> None:
-    longest = 0
-    for players in (3, 4, 5):
-        for seed in range(3):
-            end = played(players, seed)
-            for game, _ in Game.replay(end.record()):
-                longest = max(longest, tokens(describe_position(CITY, game.position())))
-        for rules in EDITIONS.values():
-            assert 600 < tokens(describe_rules(rules, players)) <= 1200
-    assert 1000 < longest + tokens(describe_board(CITY)) < 1500
 
 
 def test_rules_follow_the_edition() -> None:

@@ -12,7 +12,6 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from stable_baselines3.common.monitor import Monitor
 
-from busenv.agents import make_agent
 from busenv.envs import pettingzoo as bus_v0
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.parallel import parallel_env
@@ -45,9 +44,6 @@ def test_environments_share_settings_and_defaults() -> None:
     assert set(shared) <= set(ours)
     assert len(shared) >= 9
     assert [ours[name].default for name in shared] == [theirs[name].default for name in shared]
-    theirs = inspect.signature(BusVecEnv.__init__).parameters
-    shared = [name for name in theirs if name not in ("self", "num_envs")]
-    assert [ours[name].default for name in shared] == [theirs[name].default for name in shared]
     learner, every = (
         gymnasium.make_vec(name, num_envs=40) for name in ("busenv/Bus-v0", "busenv/BusSelfPlay-v0")
     )
@@ -74,7 +70,17 @@ def test_environments_share_settings_and_defaults() -> None:
             r"one of \['rgb_array'\]",
         ),
         (lambda: BusVecEnv(2, render_mode="ansi"), "render_mode is 'ansi'; allowed: None or"),
-        (lambda: BusVecEnv(2, num_player=3), r"BusVecEnv.__init__\(\) got an unexpected keyword"),
+        (
+            lambda: BusVecEnv(2, num_player=3),
+            r"BusVectorEnv.__init__\(\) got an unexpected keyword",
+        ),
+        (lambda: BusVectorEnv(2).reset(seed=[1]), "1 seeds; allowed: one, or 2 in a list"),
+        (lambda: BusVectorEnv(2).reset(seed=[1, -1]), "seed is -1; allowed: a whole number"),
+        (lambda: bus_v0.raw_env().reset(seed=-1), "seed is -1; allowed: a whole number"),
+        (
+            lambda: bus_v0.raw_env().reset(options={"first_palyer": 1}),
+            "options has 'first_palyer'; allowed: num_players, rules",
+        ),
         (lambda: BusVectorEnv(0), "num_envs is 0; allowed: 1 or more"),
         (
             lambda: BusVectorEnv(2).reset(options={"mask": 1}),
@@ -100,8 +106,8 @@ def test_environments_of_many_games_draw_the_first_four() -> None:
     images = envs.render()
     assert len(images) == 6  # as Gymnasium's RecordVideo requires
     assert all(image.shape == (800, 1200, 3) for image in images)
-    assert images[3].any()
-    assert not images[4].any()
+    assert images[5] is images[4]
+    assert 0 < images[4].astype(bool).mean() < 0.1  # a sentence on black
     sb3.reset()
     assert sb3.render().shape[2] == 3  # what VecVideoRecorder records
     assert len(sb3.get_images()) == 4
@@ -117,14 +123,14 @@ def test_copy_false_returns_views() -> None:
 
 def test_resets_without_a_seed_continue_the_random_stream() -> None:
     firsts = []
-    for _ in range(2):
+    for seed in (1, 1, [*range(200)], [*range(200)]):
         env = BusVectorEnv(200)
-        env.reset(seed=1)
+        env.reset(seed=seed)
         env.reset()
-        firsts.append(env.batch.games["first"].copy())
-    assert (firsts[0] == firsts[1]).all()
+        firsts.append(env.batch.games["first"].tolist())
+    assert firsts[0] == firsts[1] != firsts[2] == firsts[3]
     env.reset(seed=1)
-    assert (firsts[0] != env.batch.games["first"]).any()
+    assert firsts[0] != env.batch.games["first"].tolist()
 
 
 def test_a_custom_reward() -> None:
@@ -153,28 +159,6 @@ def test_a_custom_reward() -> None:
         total += reward
     assert single.game is not None
     assert total == single.game.position().buses[single_info["seat"]]
-
-
-def test_no_memory_grows() -> None:
-    import tracemalloc
-
-    env = BusVectorEnv(64)
-    rng = np.random.default_rng(0)
-    _, info = env.reset(seed=0)
-
-    def go(steps: int) -> None:
-        nonlocal info
-        for _ in range(steps):
-            info = env.step(picks(info["action_mask"], rng))[4]
-
-    go(50)
-    tracemalloc.start()
-    go(20)
-    before = tracemalloc.get_traced_memory()[0]
-    go(400)
-    grown = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.stop()
-    assert grown < 20_000
 
 
 def test_sb3_masks_and_interface() -> None:
@@ -238,14 +222,7 @@ def test_maskable_ppo_trains_and_predicts_legal_actions() -> None:
 def test_single_environments_pickle_and_copy() -> None:
     aec = bus_v0.raw_env()
     aec.reset(seed=1)
-    single = BusEnv(opponents=make_agent("greedy"))
-    single.reset(seed=1)
     for twin in (copy.deepcopy(aec), pickle.loads(pickle.dumps(aec))):
         assert twin.game.position() == aec.game.position()
         twin.step(twin.game.legal_actions()[0])
         assert len(aec.game.history) == 0
-    copied = copy.deepcopy(single)
-    copied.step(picks(copied.action_masks()[None], np.random.default_rng(0))[0])
-    assert copied.game is not None
-    assert single.game is not None
-    assert len(copied.game.history) > len(single.game.history)

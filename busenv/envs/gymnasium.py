@@ -43,7 +43,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
 
     - `action_mask`: int8, (num_actions,), the legal actions; all ones when the game is over.
     - `seat`: int64, the learner's seat.
-    - `illegal_action`: bool, whether the last action was illegal; absent with illegal="raise".
+    - `illegal_action`: bool, (), whether the last action was illegal; absent with illegal="raise".
 
     num_players: 3, 4 or 5, or a sequence of them to draw from in each episode. Default 4.
     opponents: an agent spec ("random", "greedy", ...), or an object with `act(game)` or
@@ -101,8 +101,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         if opponents is None:
             raise ValueError(
-                "opponents is None; allowed: agents for the other seats. Environments that return "
-                "the decisions of every seat: busenv/BusSelfPlay-v0 (make_vec) and busenv.bus_v0"
+                "opponents is None: name agents for the other seats, or use "
+                "busenv/BusSelfPlay-v0 (make_vec) or busenv.bus_v0 for the decisions of every seat"
             )
         self._num_opponents = max(self._player_counts) - 1
         self._opponents = OpponentPool(opponents, self._num_opponents)
@@ -221,5 +221,5 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
             mask[:] = 1
         info: dict[str, Any] = {"action_mask": mask, "seat": np.int64(self.seat)}
         if self._illegal != "raise":
-            info["illegal_action"] = np.bool_(illegal)
+            info["illegal_action"] = np.array(illegal)
         return self._format.convert(row, mask.copy() if self._format.keys else mask), info

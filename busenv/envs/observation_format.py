@@ -84,7 +84,7 @@ def as_observation_format(
     if keys is not None:
         mask = spaces.Box(0, 1, (board.num_actions,), np.int8)
         space = spaces.Dict({keys[0]: space, keys[1]: mask})
-    scale = layout.scale.copy() if scaled else None  # kernels are compiled for writable arrays
+    scale = layout.scale if scaled else None
     return ObservationFormat(keys, scale, space, spaces.Discrete(board.num_actions))
 
 

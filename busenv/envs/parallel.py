@@ -14,8 +14,7 @@ masks allow. Spaces, rewards and settings are those of `busenv.envs.pettingzoo`.
         }
         observations, rewards, terminations, truncations, infos = env.step(actions)
 
-Any other action of a waiting agent is illegal and has the effect that `illegal` sets; with
-"replace", PASS replaces it.
+Actions of waiting agents have no effect.
 """
 
 from __future__ import annotations
@@ -30,12 +29,8 @@ from pettingzoo import ParallelEnv
 from busenv.core.state import PASS
 from busenv.envs.observation_format import Observation
 from busenv.envs.pettingzoo import raw_env
-from busenv.errors import IllegalActionError
-from busenv.game.actions import describe_action
 from busenv.game.board import Board
 from busenv.game.game import Game
-from busenv.observation import absolute_action
-from busenv.validation import MASK_HINT
 
 AgentInfos = dict[str, dict[str, Any]]
 
@@ -50,8 +45,6 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
 
     def __init__(self, num_players: int = 4, **settings: Any) -> None:
         self._aec = raw_env(num_players, **settings)
-        self._illegal = settings.get("illegal", "raise")
-        self._relative_types = settings.get("relative_types", False)
         self.render_mode = self._aec.render_mode
         self.possible_agents = self._aec.possible_agents
         self.observation_spaces = self._aec.observation_spaces
@@ -95,13 +88,13 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
     ) -> tuple[
         dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos
     ]:
-        """Take the action of the agent to move; actions of the other agents are optional.
+        """Take the action of the agent to move; those of the others have no effect.
 
         Returns observations, rewards, terminations, truncations (all False) and infos; empty dicts
         after the end of the game.
 
-        Raises IllegalActionError for an illegal action with illegal="raise", ValueError without an
-        action of the agent to move, and ResetNeeded before the first `reset`, without any change.
+        Raises IllegalActionError for its illegal action with illegal="raise", ValueError without
+        its action, and ResetNeeded before the first `reset`, without any change.
         """
         aec = self._started_aec()
         if not self.agents:
@@ -111,23 +104,8 @@ class parallel_env(ParallelEnv[str, Observation, int]):  # noqa: N801 - PettingZ
             raise ValueError(
                 f"no action for {mover}, the agent to move; actions were given for {[*actions]}"
             )
-        waiting = [agent for agent in self.agents if agent != mover]
-        illegal = [agent for agent in waiting if actions.get(agent, PASS) != PASS]
-        if illegal and self._illegal == "raise":
-            action = actions[illegal[0]]
-            if self._relative_types:
-                action = absolute_action(self.game, action)
-            raise IllegalActionError(
-                f"action {action} is illegal for {illegal[0]}, which is not the agent to move; "
-                f"legal: {PASS} ({describe_action(self.game.board, PASS)}); {MASK_HINT}"
-            )
-        if illegal and self._illegal == "lose":
-            aec.forfeit(illegal)
-        else:
-            aec.step(actions[mover])
+        aec.step(actions[mover])
         infos = self._infos()
-        for agent in waiting if self._illegal != "raise" else ():
-            infos[agent]["illegal_action"] = np.bool_(agent in illegal)
         results = aec.rewards.copy(), aec.terminations.copy(), aec.truncations.copy(), infos
         observations = self._observations()
         if any(aec.terminations.values()):

@@ -24,7 +24,7 @@ turn. An agent that does not take part (in a game of 3 in an environment for 4) 
 each agent whether its last action was illegal.
 
 **Options** of `reset`: `num_players` (at most the environment's), `rules`, `board` (of the same
-sizes), `first_player`. Other options are ignored, as PettingZoo's API test requires.
+sizes), `first_player`.
 
     from busenv import bus_v0
 
@@ -40,7 +40,7 @@ sizes), `first_player`. Other options are ignored, as PettingZoo's API test requ
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +62,10 @@ from busenv.game.states import copy_state
 from busenv.observation import absolute_action, observe
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import Illegal, check_illegal, check_options, with_mask_hint
+from busenv.validation import Illegal, check_illegal, check_options, check_seed, with_mask_hint
 
 KEYS = ("observation", "action_mask")  # PettingZoo's names
+OPTIONS = ("num_players", "rules", "board", "first_player", "options")  # the last: its API test's
 
 
 def env(num_players: int = 4, **settings: Any) -> AECEnv:
@@ -152,12 +153,12 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game.
 
-        seed: seeds the first player of this game and of later ones without a seed.
+        seed: 0 to 2**64 - 1, seeds the first player of this game and of later ones without a seed.
         options: see the top of this module.
 
-        Raises ValueError for options that the environment does not support.
+        Raises ValueError for another seed, an unknown option or an invalid value.
         """
-        options = check_options(options)
+        options = check_options(options, OPTIONS)
         players = check_players(options.get("num_players", self._max_players))
         if players > self._max_players:
             raise ValueError(
@@ -169,7 +170,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         if sizes_of(board) != sizes_of(first):
             raise ValueError(f"{board!r} has other sizes than {first!r}; make another env")
         if seed is not None:
-            self._seed_generator = np.random.default_rng(seed)
+            self._seed_generator = np.random.default_rng(check_seed(seed))
         game_seed = int(self._seed_generator.integers(2**63))
         if len(self._boards) > 1 and "board" not in options:
             board = self._boards[int(self._seed_generator.integers(len(self._boards)))]
@@ -203,7 +204,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         if self._illegal != "raise":
             for agent, info in infos.items():
-                info["illegal_action"] = np.bool_(agent in self._last_illegal)
+                info["illegal_action"] = np.array(agent in self._last_illegal)
         if self.observation_format.keys is None:
             for agent, info in infos.items():
                 info["action_mask"] = self._mask(agent)
@@ -257,7 +258,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
             if self._illegal == "raise":
                 raise with_mask_hint(error) from None
             if self._illegal == "lose":
-                self.forfeit([agent])
+                self._forfeit(agent)
                 return
             illegal = True
             self.game.step(replacement_action(self.game))
@@ -298,12 +299,12 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         self._accumulate_rewards()
         self._has_rewards = True
 
-    def forfeit(self, agents: Collection[str]) -> None:
-        """End the episode for all agents, with a reward of -1 for these and 0 for the others."""
-        self._last_illegal, self._turn_infos = frozenset(agents), None
-        self._cumulative_rewards[self.agent_selection] = 0.0
+    def _forfeit(self, loser: str) -> None:
+        """End the episode for all agents, with a reward of -1 for one and 0 for the others."""
+        self._last_illegal = frozenset([loser])
+        self._cumulative_rewards[loser] = 0.0
         self.terminations = dict.fromkeys(self.agents, True)
-        self._set_rewards({agent: -1.0 if agent in agents else 0.0 for agent in self.agents})
+        self._set_rewards({agent: -1.0 if agent == loser else 0.0 for agent in self.agents})
 
     def render(self) -> str | np.ndarray | None:
         """Render the game (`busenv.render.render_modes`)."""

@@ -5,23 +5,17 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from numpy.typing import DTypeLike
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
-from busenv.batch.batch import Batch
 from busenv.batch.opponents import Opponents
-from busenv.envs.observation_format import Observation, as_observation_format
-from busenv.game.board_specs import Boards
-from busenv.game.rules import Rules
-from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS, Renderer
-from busenv.rewards import Reward
-from busenv.validation import Illegal, check_whole
+from busenv.envs.observation_format import Observation
+from busenv.envs.vector import BusVectorEnv
+from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS
 
 
 class BusVecEnv(VecEnv):
@@ -50,25 +44,7 @@ class BusVecEnv(VecEnv):
 
     metadata: dict[str, Any] = {"render_modes": BATCH_RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012
 
-    def __init__(
-        self,
-        num_envs: int,
-        *,
-        num_players: int | Sequence[int] = 4,
-        rules: str | Path | Rules = "capstone-2024",
-        board: Boards = "city",
-        reward: str | Reward = "win",
-        opponents: Opponents = "random",
-        learner_seat: int | None = None,
-        illegal: Illegal = "raise",
-        observation_keys: Sequence[str] | None = None,
-        observation_dtype: DTypeLike = "uint8",
-        relative_types: bool = False,
-        skip_forced: bool = False,
-        threads: int = 1,
-        copy: bool = True,
-        render_mode: str | None = None,
-    ) -> None:
+    def __init__(self, num_envs: int, *, opponents: Opponents = "random", **settings: Any) -> None:
         if opponents is None:
             warnings.warn(
                 "opponents=None: each row mixes the decisions of all seats, and "
@@ -76,35 +52,23 @@ class BusVecEnv(VecEnv):
                 "or use busenv.Batch in a learner of your own",
                 stacklevel=2,
             )
-        num_envs = check_whole("num_envs", num_envs, 1)
-        self.batch = Batch(
-            num_envs,
-            num_players=num_players,
-            rules=rules,
-            board=board,
-            reward=reward,
-            opponents=opponents,
-            learner_seat=learner_seat,
-            illegal=illegal,
-            autoreset_mode=AutoresetMode.SAME_STEP,
-            relative_types=relative_types,
-            skip_forced=skip_forced,
-            threads=threads,
+        self._games = BusVectorEnv(
+            num_envs, opponents=opponents, autoreset_mode=AutoresetMode.SAME_STEP, **settings
         )
-        self._renderer, self.render_mode = Renderer(render_mode, BATCH_RENDER_MODES), render_mode
-        self._copy, self._illegal = copy, illegal
-        self._format = as_observation_format(self.batch.board, observation_keys, observation_dtype)
+        self.batch, self.render_mode = self._games.batch, self._games.render_mode
+        self._reports_illegal = settings.get("illegal", "raise") != "raise"
         self._returns = np.zeros_like(self.batch.rewards)
         self._lengths = np.zeros(num_envs, np.int64)
         self._seed: int | None = None
         metadata = self.metadata
-        super().__init__(num_envs, self._format.observation_space, self._format.action_space)
+        spaces = self._games.observation_format
+        super().__init__(num_envs, spaces.observation_space, spaces.action_space)
         self.metadata = metadata  # the base class replaces it, without `render_fps`
 
     @property
     def acting_seats(self) -> np.ndarray:
         """The seats that decided in the last step: int64, (N,)."""
-        return self._output(self.batch.acting_seats)
+        return self.batch.acting_seats.copy()
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Set the seed of the next reset, 0 to 2**64 - 1; later resets derive theirs.
@@ -121,7 +85,7 @@ class BusVecEnv(VecEnv):
         self._seed = int(np.random.default_rng(seed).integers(2**63))
         self._returns[:] = 0
         self._lengths[:] = 0
-        return self._observations()
+        return self._games.observations()
 
     def step_async(self, actions: np.ndarray) -> None:
         """Store the actions of the next `step_wait`: whole numbers, (N,)."""
@@ -138,12 +102,12 @@ class BusVecEnv(VecEnv):
         self._returns += batch.rewards
         self._lengths += 1
         rewards = batch.acting_rewards.astype(np.float32)
-        return self._observations(), rewards, self._output(batch.terminations), self._infos()
+        return self._games.observations(), rewards, batch.terminations.copy(), self._infos()
 
     def _infos(self) -> list[dict[str, Any]]:
         batch = self.batch
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if self._illegal != "raise":
+        if self._reports_illegal:
             for info, illegal in zip(infos, batch.illegal_actions, strict=True):
                 info["illegal_action"] = illegal
         ended = np.flatnonzero(batch.terminations)
@@ -152,27 +116,21 @@ class BusVecEnv(VecEnv):
         for i, row, mask in zip(ended.tolist(), *batch.final_observations(), strict=True):
             total = float(self._returns[i, batch.acting_seats[i]])
             infos[i]["episode"] = {"r": total, "l": int(self._lengths[i]), "t": 0.0}
-            infos[i]["terminal_observation"] = self._format.convert(row, mask)
+            infos[i]["terminal_observation"] = self._games.observation_format.convert(row, mask)
         self._returns[ended] = 0
         self._lengths[ended] = 0
         return infos
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions: bool, (N, num_actions)."""
-        return self._output(self.batch.masks)
-
-    def _output(self, array: np.ndarray) -> np.ndarray:
-        return array.copy() if self._copy else array
-
-    def _observations(self) -> Observation:
-        return self._format.convert(self.batch.observations, self.batch.masks, self._copy)
+        return self._games.action_masks()
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         """Return images of the first games, at most four, for `render`: uint8, (800, 1200, 3).
 
         Empty before the first reset.
         """
-        return self._renderer.render_batch(self.batch)
+        return self._games.draw()
 
     def render(self, mode: str | None = None) -> np.ndarray | None:
         """Return the images side by side as one; None before the first reset."""

@@ -26,7 +26,7 @@ from busenv.game.board_specs import Boards
 from busenv.game.rules import Rules
 from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS, Renderer
 from busenv.rewards import Reward
-from busenv.validation import Illegal, check_options, check_whole
+from busenv.validation import Illegal, check_options, check_seed, check_whole
 
 if TYPE_CHECKING:
     from busenv.envs.cuda_vector import CudaVectorEnv
@@ -85,6 +85,7 @@ class BusVectorEnv(VectorEnv):
         "render_fps": RENDER_FPS,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
+    _int8: Any = np.int8
 
     def __init__(
         self,
@@ -122,32 +123,53 @@ class BusVectorEnv(VectorEnv):
             skip_forced=skip_forced,
             threads=threads,
         )
+        self._truncations = np.zeros(num_envs, np.bool_)
+        self._set_up(num_envs, copy, illegal, observation_keys, observation_dtype)
+
+    def _set_up(
+        self,
+        num_envs: int,
+        copy: bool,
+        illegal: Illegal,
+        observation_keys: Sequence[str] | None = None,
+        observation_dtype: DTypeLike = "uint8",
+    ) -> None:
+        """Set the attributes that depend on `batch` and on the format of observations."""
         self.num_envs, self.copy, self._illegal = num_envs, copy, illegal
         self.autoreset_mode = self.batch.autoreset_mode
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self._format = as_observation_format(self.batch.board, observation_keys, observation_dtype)
-        self.single_observation_space = self._format.observation_space
-        self.single_action_space = self._format.action_space
+        self.observation_format = as_observation_format(
+            self.batch.board, observation_keys, observation_dtype
+        )
+        self.single_observation_space = self.observation_format.observation_space
+        self.single_action_space = self.observation_format.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._truncations = np.zeros(num_envs, np.bool_)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
         """Start new games; without a seed, one is drawn from `np_random`.
 
+        seed: 0 to 2**64 - 1, or a list of N of them, from which one seed is derived.
         options: "reset_mask", bool (N,), restricts the reset to some games. Without a seed these
             continue their random streams, as after the end of a game.
 
         Returns observations and `info`. Raises ValueError for an invalid seed, mask or option.
         """
         mask = check_options(options, ["reset_mask"]).get("reset_mask")
+        if isinstance(seed, Sequence):
+            if len(seed) != self.num_envs:
+                raise ValueError(f"{len(seed)} seeds; allowed: one, or {self.num_envs} in a list")
+            seed = int(np.random.default_rng([*map(check_seed, seed)]).integers(2**63))
         super().reset(seed=seed)
         if seed is None and mask is None:
             seed = int(self.np_random.integers(2**63))
         self.batch.reset(seed, mask)
-        return self._observations(), self._info()
+        return self.observations(), self._info()
 
     def step(
         self, actions: np.ndarray
@@ -160,12 +182,12 @@ class BusVectorEnv(VectorEnv):
         batch = self.batch
         batch.step(actions)
         info = self._info()
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and batch.terminations.any():
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
             self._add_final_info(info)
         rewards, terminations, truncations = map(
             self._output, (batch.acting_rewards, batch.terminations, self._truncations)
         )
-        return self._observations(), rewards, terminations, truncations, info
+        return self.observations(), rewards, terminations, truncations, info
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions of the seats to decide: bool, (N, num_actions)."""
@@ -174,12 +196,17 @@ class BusVectorEnv(VectorEnv):
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return an image of each game: uint8, (800, 1200, 3).
 
-        None without a render mode and before the first reset.
-        Images take long to draw, so those from the fifth on are black.
+        None without a render mode and before the first reset. Images take long to draw, so those
+        from the fifth on show only a sentence that says so.
         """
-        if self.render_mode is None or not (images := self._renderer.render_batch(self.batch)):
+        if self.render_mode is None or not (images := self.draw()):
             return None
-        return (*images, *[np.zeros_like(images[0])] * (self.num_envs - len(images)))
+        rest = self.num_envs - len(images)
+        return (*images, *([Renderer.not_drawn()] * rest if rest else []))
+
+    def draw(self) -> list[np.ndarray]:
+        """Return images of the first games, at most four; none before the first reset."""
+        return self._renderer.render_batch(self.batch)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the opponents built from specs."""
@@ -188,8 +215,9 @@ class BusVectorEnv(VectorEnv):
     def _output(self, array: np.ndarray) -> np.ndarray:
         return array.copy() if self.copy else array
 
-    def _observations(self) -> Observation:
-        return self._format.convert(self.batch.observations, self.batch.masks, self.copy)
+    def observations(self) -> Observation:
+        """Return the observations of the seats to decide, as `step` does."""
+        return self.observation_format.convert(self.batch.observations, self.batch.masks, self.copy)
 
     def _info(self) -> dict[str, Any]:
         batch = self.batch
@@ -197,7 +225,7 @@ class BusVectorEnv(VectorEnv):
             "seat": self._output(batch.seats),
             "acting_seat": self._output(batch.acting_seats),
             "rewards": self._output(batch.rewards),
-            "action_mask": self._output(batch.masks).view(np.int8),
+            "action_mask": self._output(batch.masks).view(self._int8),
         }
         if len(batch.boards) > 1:
             info["board_index"] = self._output(batch.board_index)
@@ -208,10 +236,12 @@ class BusVectorEnv(VectorEnv):
     def _add_final_info(self, info: dict[str, Any]) -> None:
         """Add observations and info of the games that this step ended, in Gymnasium's format."""
         batch, ended = self.batch, self.batch.terminations.copy()
+        if not ended.any():
+            return
         rows, masks = batch.final_observations()
         final_obs = np.full(self.num_envs, None, object)
         for i, row, mask in zip(np.flatnonzero(ended), rows, masks, strict=True):
-            final_obs[i] = self._format.convert(row, mask)
+            final_obs[i] = self.observation_format.convert(row, mask)
         seats = batch.acting_seats
         values = {"seat": seats, "acting_seat": seats, "rewards": batch.rewards}
         if len(batch.boards) > 1:

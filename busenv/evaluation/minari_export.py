@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 
+import gymnasium
 import minari
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 
 from busenv import GameDataset
 from busenv.core import kernels
 from busenv.envs.observation_format import as_observation_format
+from busenv.game.board_specs import recorded_board
 
 GAMES_PER_WRITE = 200  # replayed at a time
 
@@ -34,6 +38,7 @@ def write_minari(dataset: GameDataset, name: str) -> minari.MinariDataset:
 
     name: of the Minari dataset, such as "bus/greedy-v0". Observations, actions and the reward "win"
     are those of `busenv/Bus-v0`; `infos["action_mask"]` has the legal actions, all true at the end.
+    `recover_environment` makes that environment, unless the board was read from a file.
     Raises ValueError when no seat belongs to that agent.
     """
     spaces = as_observation_format(dataset.board)
@@ -50,6 +55,7 @@ def write_minari(dataset: GameDataset, name: str) -> minari.MinariDataset:
             created = minari.create_dataset_from_buffers(
                 name,
                 episodes,
+                env=_environment(dataset),
                 observation_space=spaces.observation_space,
                 action_space=spaces.action_space,
                 algorithm_name=dataset.agent_specs[0],
@@ -59,6 +65,17 @@ def write_minari(dataset: GameDataset, name: str) -> minari.MinariDataset:
     if created is None:
         raise ValueError(f"agent {dataset.agent_specs[0]!r} holds no seat of these games")
     return created
+
+
+def _environment(dataset: GameDataset) -> EnvSpec | None:
+    """Return the spec of the environment of the games; None for the board of a file."""
+    board, entry = dataset.board, dataset.board.identity
+    if recorded_board(entry).fingerprint != board.fingerprint:
+        return None
+    settings = {"num_players": dataset.num_players, "rules": dataset.rules.to_dict()}
+    spec = copy.deepcopy(gymnasium.spec("busenv/Bus-v0"))
+    spec.kwargs |= {**settings, "board": entry["name"] if board.generator else "city"}
+    return spec
 
 
 def _episodes(dataset: GameDataset, games: np.ndarray) -> Iterator[EpisodeBuffer]:

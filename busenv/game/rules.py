@@ -179,13 +179,16 @@ EDITIONS: dict[str, Rules] = {
 }
 
 
-def as_rules(rules: str | Path | Rules) -> Rules:
+def as_rules(rules: str | Path | Rules | dict[str, Any]) -> Rules:
     """Return rules given by the name of an edition, the path of a JSON file, or as rules.
 
+    A dict is the value of `Rules.to_dict`, as in a recorded `gymnasium.envs.registration.EnvSpec`.
     Raises ValueError, which names what is allowed, or what is wrong in the file (`load_rules`).
     """
     if isinstance(rules, Rules):
         return rules
+    if isinstance(rules, dict):
+        return Rules.from_dict(rules)
     if isinstance(rules, str) and rules in EDITIONS:
         return EDITIONS[rules]
     if isinstance(rules, (str, Path)) and os.path.isfile(rules):

@@ -22,11 +22,11 @@ from pydantic import ValidationError
 import busenv
 from busenv import EDITIONS, Game
 from busenv.agents import Agent, make_agent
+from busenv.envs.text.prompts import Prompts, get_prompts
 from busenv.error_text import truncate
 from busenv.game.board_generator import PREFIX
 from busenv.game.board_specs import board_names
 from busenv.render.game_drawing import game_svg
-from busenv.render.prompts import Prompts, get_prompts
 from busenv.schema import first_error
 
 AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-2")  # that any client may name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
@@ -11,7 +10,7 @@ from busenv.render.pieces import SEAT_COLOURS, disc, text
 WIDTH, HEIGHT = 460, 200
 LEFT, RIGHT, TOP, BOTTOM = 44, 426, 16, 170  # frame of the curves
 LABEL_DISTANCE = 18  # minimum distance of the labels at the curves' ends
-STRIPE = 7  # length of the stripes of curves that coincide
+OFFSET = 3  # between curves of equal value
 FONT_SIZE = 12
 
 Curve = Sequence[float | None]
@@ -36,7 +35,7 @@ def draw_chart(
     ranking: Sequence[int],
     percent: bool = False,
 ) -> str:
-    """Draw one step curve per seat; None leaves a gap, equal values share a striped line.
+    """Draw one step curve per seat; None leaves a gap. Curves of equal value are side by side.
 
     low, high: range of the axis. rounds: first ply of each round. ranking: rank by seat, which
     orders the labels of equal curves. percent: whether values are shares of 1.
@@ -77,48 +76,30 @@ def _y(value: float, low: float, high: float) -> float:
 
 
 def _curves(curves: Sequence[Curve], low: float, high: float) -> list[str]:
-    """Draw the curves, striped where several seats have the same value."""
-    heights = [[None if v is None else _y(v, low, high) for v in curve] for curve in curves]
-    drawn = []
-    for seat, own in enumerate(heights):
-        shared = [
-            tuple(k for k, other in enumerate(heights) if other[ply] == y)
-            for ply, y in enumerate(own)
-        ]
-        for (position, count), path in _paths(seat, own, shared).items():
-            dashes = ' stroke-linecap="square"'
-            if count > 1:
-                dashes = (
-                    f' stroke-dasharray="{STRIPE} {STRIPE * (count - 1)}" '
-                    f'stroke-dashoffset="{-STRIPE * position}"'
-                )
-            drawn.append(
-                f'<path d="{path}" class="line" stroke="{SEAT_COLOURS[seat]}" '
-                f'stroke-width="3"{dashes}/>'
-            )
-    return drawn
+    """Draw the curves, each a little lower than the one before, so that equal values are seen."""
+    middle = (len(curves) - 1) / 2
+    return [
+        f'<path d="{_path([_height(v, low, high, (seat - middle) * OFFSET) for v in curve])}" '
+        f'class="line" stroke="{SEAT_COLOURS[seat]}" stroke-width="3" stroke-linecap="square"/>'
+        for seat, curve in enumerate(curves)
+    ]
 
 
-def _paths(
-    seat: int, heights: Sequence[float | None], shared: Sequence[tuple[int, ...]]
-) -> dict[tuple[int, int], str]:
-    """Return a seat's curve as paths, by (index among the seats of equal value, their number).
+def _height(value: float | None, low: float, high: float, offset: float) -> float | None:
+    return None if value is None else round(_y(value, low, high) + offset, 1)
 
-    heights: by ply. shared: by ply, the seats of that height. Vertical parts are not shared.
-    """
-    plies, paths = max(len(heights) - 1, 1), defaultdict[tuple[int, int], str](str)
-    before: float | None = None
-    for (y, seats), run in groupby(
-        range(len(heights)), key=lambda ply: (heights[ply], shared[ply])
-    ):
+
+def _path(heights: Sequence[float | None]) -> str:
+    """Return a step curve of heights by ply as the data of a path; None leaves a gap."""
+    plies, path, before = max(len(heights) - 1, 1), "", None
+    for y, run in groupby(range(len(heights)), key=heights.__getitem__):
         if y is not None:
-            plies_of_run = list(run)
-            start, stop = _x(plies_of_run[0], plies), _x(min(plies_of_run[-1] + 1, plies), plies)
-            if before not in (None, y):
-                paths[0, 1] += f"M{start:.1f} {before:g}V{y:g}"
-            paths[seats.index(seat), len(seats)] += f"M{start:.1f} {y:g}H{stop:.1f}"
+            within = [*run]
+            start, stop = _x(within[0], plies), _x(min(within[-1] + 1, plies), plies)
+            path += f"M{start:.1f} {y:g}" if before is None else f"V{y:g}"
+            path += f"H{stop:.1f}"
         before = y
-    return paths
+    return path
 
 
 def _labels(curves: Sequence[Curve], low: float, high: float, ranking: Sequence[int]) -> list[str]:

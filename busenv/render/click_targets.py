@@ -117,7 +117,7 @@ def _street(board: Board, origin: int, goal: int) -> Shape:
     """Return the line between the rims of two intersections."""
     nodes = scaled_layout(board).intersections
     start, end = nodes[origin], nodes[goal]
-    length = math.dist(start, end)
+    length = max(math.dist(start, end), 1e-9)
     first, last = rim(board, origin) / length, 1 - rim(board, goal) / length
     (x1, x2), (y1, y2) = (
         (round(a + (b - a) * first, 1), round(a + (b - a) * last, 1))
@@ -176,35 +176,16 @@ def _note(rules: Rules, position: Position, kind: str, subject: int) -> str:
 
 
 def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
-    """Return the effect of a marker on an action (R6, R7, R12, R17)."""
+    """Return the effect of a marker on an action with the buses of now (R6, R7, R12, R17)."""
+    seat, space, most = position.current_player, len(position.spaces[action]), max(position.buses)
+    buses = position.buses[seat]
     if action in SINGLE_NOTES:
         return SINGLE_NOTES[action]
-    seat, space = position.current_player, len(position.spaces[action])
-    adding = position.spaces[BoardAction.BUSES][0] if position.spaces[BoardAction.BUSES] else -1
     if action == BoardAction.BUSES:
-        adding = seat
-    buses = position.buses
-    if action != BoardAction.LINE_EXPANSION:  # resolved before a bus is added, the others after
-        buses = [min(n + (k == adding), rules.bus_limit) for k, n in enumerate(buses)]
-    most = max(buses)
-    if action == BoardAction.BUSES:
-        own = count(buses[seat], "bus")
-        return f"you will have {own}; the most that any player has will be {most}"
-    condition = ""
+        return f"you will have {count(min(buses + 1, rules.bus_limit), 'bus')}"
     if action == BoardAction.VRROOOMM:
-        own = f"each of your {buses[seat]} buses" if buses[seat] > 1 else "your bus"
-        words = f"{own} carries one passenger"
-        if buses[seat] > position.buses[seat]:
-            condition = ", once you have the new one"
-        elif adding < 0 and buses[seat] < rules.bus_limit:
-            condition = ", and so does one that you add this round"
-    else:
-        power = rules.power(action, num_players=position.num_players, most_buses=most, space=space)
-        unit = POWER_UNITS[action]
-        words = f"up to {count(power, unit)}" if power else f"no {unit}, because its power is 0"
-        if most > max(position.buses):
-            owner = "you have" if adding == seat else f"seat {adding} has"
-            condition = f",{'' if power else ' even'} once {owner} the new bus"
-        elif action != BoardAction.LINE_EXPANSION and adding < 0:
-            condition = f", while the most buses of any player are {most}"
-    return f"space {SPACE_LETTERS[space]}: {words}{condition}"
+        own = f"each of your {buses} buses" if buses > 1 else "your bus"
+        return f"space {SPACE_LETTERS[space]}: {own} carries one passenger"
+    power = rules.power(action, num_players=position.num_players, most_buses=most, space=space)
+    words = f"up to {count(power, POWER_UNITS[action])}" if power else f"no {POWER_UNITS[action]}"
+    return f"space {SPACE_LETTERS[space]}: {words} while the most buses of any player are {most}"

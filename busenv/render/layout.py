@@ -1,8 +1,7 @@
 """Coordinates of everything on the map, in pixels of the drawing.
 
-Intersections have the board file's coordinates, scaled to the map's frame; those without room for
-their number are moved a little. Sites and waiting passengers are drawn next to their intersection,
-where most room is free.
+Intersections have the board file's coordinates, scaled to the map's frame. Sites and waiting
+passengers are drawn next to their intersection, where most room is free.
 """
 
 from __future__ import annotations
@@ -21,9 +20,6 @@ EDGE = 48  # margin around the frame for sites and passengers
 NODE = 16  # radius of an intersection
 TOKEN, BUBBLE = 14, 20  # radius of a site, and of waiting passengers
 STREET = 12  # half the width of a street with its lines
-NODE_GAP = 2 * NODE + 4  # least distance of an intersection from others and from other streets
-FAR = 1e6
-MAX_MOVES = 400  # rounds in which crowded intersections are moved apart
 NEAR, STEP = 19, 13  # distance of the first ring of candidate points, and between rings
 ANGLES = np.arange(0, 2 * math.pi, math.pi / 36)
 DIRECTIONS = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
@@ -43,7 +39,7 @@ class Layout:
 @functools.lru_cache(maxsize=16)
 def scaled_layout(board: Board) -> Layout:
     """Compute the layout of a board, cached since it takes longer than drawing."""
-    nodes = _spread(_scale(np.array([(i.x, i.y) for i in board.intersections])), board)
+    nodes = _scale(np.array([(i.x, i.y) for i in board.intersections]))
     occupied: list[Point] = []
     for site in board.sites:
         occupied.append(_free_point(site.intersection, TOKEN, nodes, board, occupied))
@@ -61,42 +57,6 @@ def _scale(points: np.ndarray) -> np.ndarray:
     scale = min((RIGHT - LEFT) / size[0], (BOTTOM - TOP) / size[1])
     middle = np.array([(LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2])
     return middle + (points - (low + high) / 2) * scale
-
-
-def _spread(nodes: np.ndarray, board: Board) -> np.ndarray:
-    """Move crowded intersections apart in small steps until each has NODE_GAP of room.
-
-    Intersections that already have room keep their coordinates.
-    """
-    streets = np.array(board.streets)
-    turn = 2 * math.pi * np.arange(len(nodes)) / len(nodes)
-    outwards = np.column_stack([np.cos(turn), np.sin(turn)])
-    for _ in range(MAX_MOVES):
-        gaps = nodes[:, None] - nodes
-        gaps[np.diag_indices(len(nodes))] = FAR
-        aside = _from_segments(nodes, nodes[streets])
-        aside[streets.T, np.arange(len(streets))] = FAR  # a street's own ends
-        moves, is_tight = _pushes(np.hstack([gaps, aside]), NODE_GAP)
-        if not is_tight.any():
-            break
-        # A different small displacement for each intersection separates collinear ones.
-        moves[is_tight] += 0.5 * outwards[is_tight]
-        nodes = np.clip(nodes + moves, (LEFT, TOP), (RIGHT, BOTTOM))
-    return nodes
-
-
-def _pushes(gaps: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return each point's displacement, (n, 2), and whether it is crowded, bool (n,).
-
-    gaps: (n, k, 2), the vectors to each point from its neighbours. The displacement is the sum,
-    over those neighbours, of half the missing distance, and at most half of `least`.
-    """
-    lengths = np.hypot(gaps[..., 0], gaps[..., 1])
-    missing = np.maximum(least - lengths, 0)
-    factors = missing / np.maximum(lengths, 1e-9) / 2
-    moves = (gaps * factors[..., None]).sum(axis=1)
-    excess = np.hypot(*moves.T) / (least / 2)
-    return moves / np.maximum(excess, 1)[:, None], missing.any(axis=1)
 
 
 def rim(board: Board, intersection: int) -> int:
@@ -142,12 +102,7 @@ def _edge_distances(points: np.ndarray) -> np.ndarray:
 
 def _segment_distances(points: np.ndarray, segments: np.ndarray) -> np.ndarray:
     """Return the distances of points (n, 2) to segments (k, 2, 2): (n, k)."""
-    return np.hypot(*_from_segments(points, segments).transpose(2, 0, 1))
-
-
-def _from_segments(points: np.ndarray, segments: np.ndarray) -> np.ndarray:
-    """Return the shortest vectors from segments (k, 2, 2) to points (n, 2): (n, k, 2)."""
     start, way = segments[:, 0], segments[:, 1] - segments[:, 0]
     rest = points[:, None] - start
     along = (rest * way).sum(axis=2) / np.maximum((way**2).sum(axis=1), 1e-9)
-    return rest - np.clip(along, 0, 1)[..., None] * way
+    return np.hypot(*(rest - np.clip(along, 0, 1)[..., None] * way).transpose(2, 0, 1))

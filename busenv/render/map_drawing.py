@@ -194,5 +194,5 @@ def _connector(node: Point, piece: Point, radius: float) -> str:
 def _axes(start: Point, end: Point) -> tuple[Point, Point]:
     """Return the unit vectors along a street and to its right."""
     dx, dy = end[0] - start[0], end[1] - start[1]
-    length = math.hypot(dx, dy)
+    length = max(math.hypot(dx, dy), 1e-9)  # a board may have two intersections at one point
     return (dx / length, dy / length), (-dy / length, dx / length)

@@ -17,9 +17,9 @@ import openai
 from busenv import Board, Game
 from busenv.agents.base import AgentError, LockedAgent
 from busenv.common.jsonl import append_lines, read_lines
+from busenv.envs.text.prompts import AnswerError, get_prompts
 from busenv.error_text import printable, truncate
 from busenv.errors import AgentUnavailableError
-from busenv.render.prompts import AnswerError, get_prompts
 from busenv.validation import check_seed
 
 RETRIES = 2  # invalid answers to a decision before the next one forfeits, as in `TextEnv`
@@ -63,7 +63,7 @@ def _client(url: str | None, key: str, seconds: float) -> openai.OpenAI:
 
 
 class LlmAgent(LockedAgent):
-    """Asks a model for each decision, with the prompts of `busenv.render.prompts`.
+    """Asks a model for each decision, with the prompts of `busenv.envs.text.prompts`.
 
     Each decision is a conversation of its own. An answer that names no legal action is invalid;
     after RETRIES of them the next one raises AgentError, which forfeits a rated game. Everything

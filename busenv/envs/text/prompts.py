@@ -1,21 +1,22 @@
 """Prompts for language models: the rules, the position and the legal actions in words.
 
 An answer is an action's id or its words (`busenv.game.actions.describe_action`). With `obfuscate`
-the game is renamed by bijections (`busenv.render.renaming`), and answers are read in the new names.
+the game is renamed by bijections (`busenv.envs.text.renaming`), and answers are read in the new
+names.
 """
 
 from __future__ import annotations
 
 import functools
 
+from busenv.envs.text.renaming import Renaming
+from busenv.envs.text.rules_text import describe_rules
 from busenv.error_text import truncate
 from busenv.game.actions import describe_action, plain_words
 from busenv.game.board import Board
 from busenv.game.game import Game
 from busenv.game.rules import Rules
 from busenv.render.phrases import headline
-from busenv.render.renaming import Renaming
-from busenv.render.rules_text import describe_rules
 from busenv.render.text import describe_board, describe_position
 
 LISTED = """\

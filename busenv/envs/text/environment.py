@@ -27,10 +27,10 @@ import gymnasium
 
 from busenv.batch.opponents import Player
 from busenv.envs.gymnasium import BusEnv
+from busenv.envs.text.prompts import AnswerError, Prompts, get_prompts
 from busenv.game.board_specs import Boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules
-from busenv.render.prompts import AnswerError, Prompts, get_prompts
 from busenv.rewards import Reward
 from busenv.validation import check_seed, check_whole
 
@@ -41,9 +41,9 @@ LETTERS = frozenset(map(chr, range(32, 127))) | {"\n", "→"}
 class TextEnv(gymnasium.Env[str, str]):
     """One seat of a game of Bus in text; agents play the other seats within `step`.
 
-    Observation: the position, and the legal actions (`busenv.render.prompts`). Action: a text whose
-    last line that is not blank is the id, the words, or "ID: WORDS" of a legal action. Any other
-    text is an invalid answer: the observation is repeated after a line with the reason. After
+    Observation: the position, and the legal actions (`busenv.envs.text.prompts`). Action: a text
+    whose last line that is not blank is the id, the words, or "ID: WORDS" of a legal action. Any
+    other text is an invalid answer: the observation is repeated after a line with the reason. After
     `retries` invalid answers to one decision the next one forfeits: the episode ends with a reward
     of -1.
 
@@ -55,7 +55,7 @@ class TextEnv(gymnasium.Env[str, str]):
     list_actions: list the legal actions in the observation. Without the list the task is harder.
     retries: invalid answers allowed for each decision, 0 or more. Default 2.
     obfuscate: seed of a renaming of intersections, sites, types, actions and ids
-        (`busenv.render.renaming`); None (default) keeps the game's names.
+        (`busenv.envs.text.renaming`); None (default) keeps the game's names.
 
     game: the game in its own names. instructions: rules, board and form of the answers, set by
     `reset`.
