@@ -34,7 +34,7 @@ def read_bounded(
         if isinstance(failed, FileNotFoundError):
             reason = f"there is no file {path}"
         elif os.path.isdir(path):  # some systems report another error for a folder
-            reason = f"{path} is a folder; allowed: a file"
+            reason = f"{path} is a folder, not a file"
         else:
             reason = f"{path} cannot be read: {failed.strerror}"
         raise type(failed)(reason) from None

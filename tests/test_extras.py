@@ -38,24 +38,6 @@ def optional_modules() -> dict[str, str]:
     return modules
 
 
-def test_modules_map_to_extras() -> None:
-    extras = optional_modules()
-    for module, extra in (
-        ("torch", "train"),
-        ("stable_baselines3", "train"),
-        ("sb3_contrib", "train"),
-        ("rich", "report"),
-        ("filelock", "report"),
-        ("pandas", "report"),
-        ("pygame", "render"),
-        ("resvg_py", "render"),
-    ):
-        assert extras[module] == extra
-        assert missing_extras(f"{module}.part") == [extra]
-    assert missing_extras("torch", ("train", "report")) == ["train", "report"]
-    assert missing_extras("numpy") == missing_extras("nowhere") == missing_extras(None) == []
-
-
 def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Path) -> None:
     """One process runs all commands as if no extra were installed."""
     games, picture, page = (tmp_path / name for name in ("games.jsonl", "game.svg", "game.html"))

@@ -115,7 +115,7 @@ def test_unreadable_files_are_reported_in_one_line(
     path = tmp_path / "game.json"
     for wrong, kind, words in (
         (path, FileNotFoundError, f"there is no file {path}"),
-        (tmp_path, OSError, f"{tmp_path} is a folder; allowed: a file"),
+        (tmp_path, OSError, f"{tmp_path} is a folder, not a file"),
         (tmp_path / ("x" * 999), OSError, "x cannot be read: File name too long"),
     ):
         with pytest.raises(kind, match=f"{re.escape(words)}$"):

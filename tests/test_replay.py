@@ -210,19 +210,6 @@ def test_on_a_phone_the_city_fills_the_width_and_the_panels_stand_below(
     assert panels["y"] == pytest.approx(city["y"], abs=1)
 
 
-def test_wrong_numbers_of_estimates_names_or_positions_are_refused() -> None:
-    game = at_ply(played(3, seed=1), 3)
-    estimates: list[Estimate] = [([], [])] * 2
-    for extras, message in (
-        ({"estimates": estimates}, "2 estimates; allowed: none or 3"),
-        ({"names": ["anna"] * 4}, "4 names; allowed: none or 3"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            page_of(game, **extras)
-    with pytest.raises(ValueError, match="1 positions; allowed: 4"):
-        replay_page(game.board, game.rules, [game.position()], game.history)
-
-
 def test_curves_of_equal_value_are_drawn_side_by_side() -> None:
     curves = [[0, 0, 1, 2], [0, 0, 0, 2], [None, None, 1, 1]]
     chart = draw_chart("x", curves, 0, 2, rounds={}, ranking=[1, 0, 2])

@@ -178,7 +178,7 @@ def test_sb3_masks_and_interface() -> None:
     assert env.metadata["render_fps"] == 4
     env.set_attr("tag", 5)
     assert env.get_attr("tag") == [5] * 6
-    with pytest.raises(ValueError, match=r"indices is \[0\]; allowed: None"):
+    with pytest.raises(ValueError, match=r"indices is \[0\]: leave it out"):
         env.set_attr("tag", 6, indices=[0])
     env.set_options(None)
     with pytest.raises(ValueError, match=r"options is {'seat': 1}; allowed: None"):

@@ -175,7 +175,7 @@ class BusObserver:
 
     def __init__(self, game: BusGame, params: Any = None) -> None:
         if params:
-            raise ValueError(f"params is {params!r}; allowed: None, the observer has no parameters")
+            raise ValueError(f"params is {params!r}: leave it out, the observer has no parameters")
         self._scale = ObservationLayout(game.opening.board).scale
         self._relative_types = game.relative_types
         self.tensor = np.zeros(len(self._scale), np.float32)

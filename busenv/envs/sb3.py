@@ -157,7 +157,7 @@ class BusVecEnv(VecEnv):
         Raises ValueError for some of the games only.
         """
         if {*self._get_indices(indices)} != {*range(self.num_envs)}:
-            raise ValueError(f"indices is {indices!r}; allowed: None, since all games share it")
+            raise ValueError(f"indices is {indices!r}: leave it out, all games share it")
         setattr(self, attr_name, value)
 
     def set_options(self, options: Any = None) -> None:

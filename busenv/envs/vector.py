@@ -274,7 +274,7 @@ def make_vector(
     """
     if max_episode_steps is not None:
         raise gymnasium.error.Error(
-            f"max_episode_steps is {max_episode_steps!r}; allowed: None, since games end by the "
+            f"max_episode_steps is {max_episode_steps!r}: leave it out, games end by the "
             "rules after at most busenv.longest_game() decisions"
         )
     if device not in ("cpu", "cuda"):

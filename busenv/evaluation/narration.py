@@ -68,7 +68,7 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
             return RecordedGame(record, recorded_board(record.board, board))
         name, number = source, ""
     elif Path(name).suffix != ".jsonl":
-        raise RunError(f"{source}: only a .jsonl file has numbered games; allowed: {name}")
+        raise RunError(f"{source}: only a .jsonl file has numbered games; name {name} alone")
     game = _select(name, number)
     forfeit = ""
     if game["forfeit"]:
