@@ -69,6 +69,8 @@ class CudaVectorEnv(BusVectorEnv):
         "render_modes": [],
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
+    batch: Any  # a CudaBatch; arrays of the CPU's environment are tensors here
+    _truncations: Any
     _int8 = torch.int8
 
     def __init__(
@@ -83,19 +85,19 @@ class CudaVectorEnv(BusVectorEnv):
         for name, (default, advice) in UNSUPPORTED.items():
             if settings.pop(name, default) != default:
                 raise ValueError(f"{name} is not supported on a GPU: leave it out and {advice}")
-        self.batch = CudaBatch(  # type: ignore[assignment]
+        self.batch = CudaBatch(
             check_whole("num_envs", num_envs, 1), opponents=opponents, illegal=illegal, **settings
         )
         self.device, self.render_mode = self.batch.device, None
         self._truncations = torch.zeros_like(self.batch.terminations)
         self._set_up(num_envs, copy, illegal)
 
-    def observations(self) -> torch.Tensor:
+    def observations(self) -> Any:
         """Return the observations of the seats to decide, as `step` does."""
         return self._output(self.batch.observations)
 
-    def _output(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.clone() if self.copy else tensor
+    def _output(self, array: Any) -> Any:
+        return array.clone() if self.copy else array
 
     def _add_final_info(self, info: dict[str, Any]) -> None:
         """Add observations and info of the games that this step ended; zeros for the others."""
