@@ -96,6 +96,9 @@ class CudaVectorEnv(BusVectorEnv):
         """Return the observations of the seats to decide, as `step` does."""
         return self._output(self.batch.observations)
 
+    def close_extras(self, **kwargs: Any) -> None:
+        """Do nothing: opponents on a GPU are compiled."""
+
     def _output(self, array: Any) -> Any:
         return array.clone() if self.copy else array
 
