@@ -245,7 +245,7 @@ def test_wrong_calls_are_refused() -> None:
         ({"reward": lambda before, after, rewards: None}, "reward is a function, .*the name of a"),
         ({"render_mode": "rgb_array"}, 'render_mode is not supported .* with device="cpu"'),
         ({"observation_keys": ("obs", "mask")}, r'observation_keys .*info\["action_mask"\]'),
-        ({"observation_dtype": "float32"}, "observation_dtype other than uint8 .* scale the rows"),
+        ({"observation_dtype": "float32"}, "observation_dtype is not supported .* scale the rows"),
         ({"threads": 2}, "threads is not supported .* increase num_envs"),
         ({"num_players": 6}, "6"),
         ({"device": "cuda:1"}, "device is 'cuda:1'; allowed: cpu, cuda"),
