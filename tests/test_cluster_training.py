@@ -57,7 +57,7 @@ def test_expert_iteration_does_not_depend_on_the_nodes_of_a_cluster(
 
 def test_a_model_that_does_not_fit_is_refused(nodes: Any, tmp_path: Path) -> None:
     config = SEARCH.changed({"init_from": "city-2"})
-    with connected(nodes.address), pytest.raises(ValueError, match="initial model city-2 is a net"):
+    with connected(nodes.address), pytest.raises(ValueError, match="initial model city-2 has"):
         run_training(config, tmp_path / "run", Console(quiet=True), nodes.address)
     assert [*(tmp_path / "run").glob("*.json")] == []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -126,27 +125,17 @@ def test_invalid_fields_of_samples_are_refused(
         ReplayBuffer(tmp_path, CITY, 100).restore(1)
 
 
-@pytest.mark.parametrize("content", [b"", b"cos\nsystem\n(S'touch sprung'\ntR.", None])
-def test_files_that_hold_no_samples_are_refused(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / "000000.safetensors"
-    if content is None:
-        os.mkfifo(path)
-    else:
-        path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"000000\.safetensors is not a file"):
-        ReplayBuffer(tmp_path, CITY, 100).restore(1)
-
-
 @pytest.mark.parametrize(
-    "rows",
+    "content",
     [
-        torch.zeros(2, SAMPLE.itemsize, dtype=torch.int8),
-        torch.zeros(2, SAMPLE.itemsize - 1, dtype=torch.uint8),
-        torch.zeros(0, SAMPLE.itemsize, dtype=torch.uint8),
-        torch.zeros((), dtype=torch.uint8),
+        b"",
+        b"cos\nsystem\n(S'touch sprung'\ntR.",
+        save({ROWS: torch.zeros(2, SAMPLE.itemsize, dtype=torch.int8)}),
+        save({ROWS: torch.zeros(2, SAMPLE.itemsize - 1, dtype=torch.uint8)}),
+        save({ROWS: torch.zeros(0, SAMPLE.itemsize, dtype=torch.uint8)}),
     ],
 )
-def test_tensors_of_other_dtypes_and_shapes_are_refused(rows: torch.Tensor, tmp_path: Path) -> None:
-    (tmp_path / "000000.safetensors").write_bytes(save({ROWS: rows}))
-    with pytest.raises(ValueError, match=r"000000\.safetensors is not a file .* are not samples"):
+def test_files_that_hold_no_samples_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "000000.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=r"000000\.safetensors is not a file of samples: "):
         ReplayBuffer(tmp_path, CITY, 100).restore(1)

@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from busenv import REWARDS, cli, load_board
+from busenv import cli, load_board
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
 from busenv.train.checkpoint import CHECKPOINT_FILE
@@ -129,17 +128,6 @@ def test_scores_count_pairs_of_seats(tmp_path: Path) -> None:
     assert planner.score == 0.5
 
 
-def quoted(names: Iterable[str]) -> str:
-    *most, last = map(repr, names)
-    return f"{', '.join(most)} or {last}"
-
-
-def test_a_checkpoint_of_another_width_is_refused(tmp_path: Path) -> None:
-    PPORun(SMALL_PPO, tmp_path).save()
-    with pytest.raises(ValueError, match="not a valid checkpoint of these settings"):
-        PPORun(SMALL_PPO.changed({"width": 9}), tmp_path)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -149,14 +137,12 @@ def test_a_checkpoint_of_another_width_is_refused(tmp_path: Path) -> None:
         ({"players": []}, r"players is \(\); tuple should have at least 1 item"),
         ({"seconds": 1.0, "decisions": 5}, "seconds is 1.0 and decisions is 5; allowed: exactly"),
         ({"gama": 1.0}, r"^no setting 'gama'; did you mean 'gamma'\?$"),
-        ({"thing": 1.0}, "no setting 'thing'; there are network, width"),
         ({"bots": []}, "opponent_share is 0.5, but bots is empty; add a bot"),
         ({"bots": ["greedy", "nobody"]}, "bots.1 is 'nobody'; .*nknown agent 'nobody'"),
         ({"bots": ["exec:/bin/cat"]}, "bots.0 is 'exec:/bin/cat'; allowed: an agent that plays"),
-        ({"bots": ["ppo:x.safetensors"]}, "bots.0 is 'ppo:x.safetensors'; .*no file x.safetensors"),
         ({"rules": "monopoly"}, "rules is 'monopoly'; unknown rules"),
         ({"board": "generated:city:test:3"}, "never trained on; allowed: generated:SIZE:train"),
-        ({"reward": "fun"}, f"reward is 'fun'; input should be {quoted(REWARDS)}$"),
+        ({"reward": "fun"}, "reward is 'fun'; input should be 'win', 'rank', "),
     ],
 )
 def test_invalid_settings_are_refused_in_one_line(changes: dict[str, object], message: str) -> None:
