@@ -48,6 +48,7 @@ def compared(revision: Path, current: Path, names: list[str]) -> tuple[bool, lis
     """The verdict and the printed lines of a comparison with another version."""
     console = Console(record=True, width=100, file=io.StringIO())
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(speed, "ROUNDS", 1)
         patch.setattr(speed.busenv, "__file__", str(current / "busenv/__init__.py"))
         not_slower = speed.compare(str(revision), names, 1, console, scale=0.01)
     return not_slower, console.export_text().splitlines()
@@ -57,7 +58,7 @@ def test_a_slower_version_is_found(tmp_path: Path) -> None:
     fast, slow = checkout(tmp_path / "a", 0.01), checkout(tmp_path / "b", 0.04)
     not_slower, lines = compared(fast, slow, ["playouts", "aec"])
     assert not not_slower
-    assert "aec is left out: ModuleNotFoundError: No module named 'busenv.bus_v0'" in lines
+    assert any(line.startswith("aec is left out: ") for line in lines), lines
     (row,) = (line for line in lines if line.startswith("playouts"))
     assert row.split() == "playouts 100,000 25,000 0.250 0.250 to 0.250".split()
     not_slower, lines = compared(slow, fast, ["playouts"])
