@@ -38,7 +38,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ("train folder", "folder is not a run folder: it has no run.json"),
         (
             "train quick --set method=dqn",
-            "method=dqn differs from the method of the preset, file or run; allowed: ppo",
+            "method=dqn: input should be 'ppo'",
         ),
         (
             "bench --against nowhere",

@@ -136,7 +136,7 @@ COMMANDS = (
     ),
     Command(
         "info",
-        "print versions, board and speed",
+        "print versions, board, speed",
         ("busenv info",),
         lambda parser: None,
         _info,

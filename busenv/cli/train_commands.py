@@ -121,7 +121,7 @@ def _fit(args: argparse.Namespace) -> None:
 COMMANDS = (
     Command(
         "demo",
-        "train a small agent and rate it",
+        "train and rate a small agent",
         ("busenv demo", "busenv demo --seconds 600 --out runs/mine"),
         _add_demo,
         _demo,
@@ -131,7 +131,7 @@ COMMANDS = (
     ),
     Command(
         "train",
-        "train an agent or resume a run",
+        "train an agent, resume a run",
         (
             "busenv train quick --set seconds=600",
             "busenv train standard --set players=3,4 rules=splotter-1999 --out runs/three",
@@ -147,8 +147,8 @@ COMMANDS = (
         "selfplay",
         "play games to learn from",
         (
-            "busenv selfplay uct:50 --out runs/games",
-            "busenv selfplay az:city-4:96 --set samples=1000000 bot_share=0.25 --out runs/games",
+            "busenv selfplay uct:50 --out games",
+            "busenv selfplay az:city-4:96 --set samples=1000000 --out games",
         ),
         _add_selfplay,
         _selfplay,
@@ -160,7 +160,7 @@ COMMANDS = (
         "fit",
         "fit a network to such games",
         (
-            "busenv fit runs/games --set epochs=2",
+            "busenv fit games --set epochs=2",
             "busenv fit runs/games runs/more-games --set network=seats --out runs/fit",
         ),
         _add_fit,

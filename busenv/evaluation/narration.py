@@ -11,7 +11,6 @@ from typing import Any
 from busenv import Board, Building, Game, Position, Record, RecordError
 from busenv.common.runs import RunError
 from busenv.error_text import printable
-from busenv.evaluation.game_log import read_games
 from busenv.game.board_specs import recorded_board
 from busenv.io import read_bounded
 from busenv.render.game_drawing import game_text
@@ -80,6 +79,8 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
 
 def _select(name: str, number: str) -> dict[str, Any]:
     """Return the game with a number, or without a number the only game of a games file."""
+    from busenv.evaluation.game_log import read_games  # requires an extra
+
     games = {game["number"]: game for game in read_games(Path(name))}
     if not number and len(games) == 1:
         return next(iter(games.values()))
