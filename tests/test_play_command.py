@@ -15,16 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from busenv import Game, Rules, load_board
+from busenv import Game, Rules
 from busenv.common.keyboard_interrupt import STATUS
-from busenv.game.rules import load_rules
 from busenv.play import agent_pool, notebook
 from busenv.play.catalogue import analysts_of
-from busenv.play.launch import addresses, local_address, make_catalogue, make_new_game
+from busenv.play.launch import addresses, local_address, make_catalogue
 from tests.support.commands import refusal
 from tests.support.play_client import PATIENCE, PageClient
 from tests.support.programs import children, runs
-from tests.support.worlds import write_town
 
 
 @contextmanager
@@ -120,6 +118,7 @@ def test_strangers_that_open_connections_do_not_stop_the_game(tmp_path: Path) ->
     ("options", "message"),
     [
         (["--seat", "me"], "1 seats; allowed: 3, 4 or 5"),
+        (["--seed", "7"], "first player and seed need 3 to 5 seats"),
         (["--seat", "me", "--seat", "me", "--seat", "gready"], "gready.*did you mean.*greedy"),
         (["--seat", "me", "--seat", "bob"], "seat 'bob' is not me, friend or an agent: unknown"),
         (["--seat", "me"] * 3 + ["--first-player", "4"], "allowed: 0 to 2"),
@@ -136,32 +135,6 @@ def test_invalid_options_are_one_line_errors(
     assert not (tmp_path / "games").exists()
 
 
-@pytest.mark.parametrize(
-    ("spec", "first_player", "seed", "message"),
-    [
-        (f"exec:{'x' * 4000}", 0, 0, "spec is 'exec:x.*; string should have at most 4000 char"),
-        ("greedy", -1, 0, "first player is -1; allowed: 0 to 2"),
-        ("greedy", 0, 2**64, r"seed is \d+; allowed: a whole number 0 to 2\*\*64 - 1"),
-    ],
-)
-def test_invalid_games_are_one_line_errors(
-    spec: str, first_player: int, seed: int, message: str
-) -> None:
-    with pytest.raises(ValueError, match=f"^{message}") as caught:
-        make_new_game(["me", spec, "greedy"], first_player, seed)
-    assert "\n" not in str(caught.value)
-
-
-def test_folder_that_is_a_file_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "games"
-    file.write_text("mine")
-    error = refusal(capsys, "play", "--no-browser", "--folder", str(file))
-    assert f"{file} is a file; allowed: a folder" in error
-    assert file.read_text() == "mine"
-
-
 def test_port_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -174,15 +147,9 @@ def test_the_catalogue_contains_agents_of_the_command_line() -> None:
     catalogue.check_agent("exec:cat")
     assert catalogue.to_dict()["seats"] == ["me", "exec:cat", "greedy"]
     assert catalogue.to_dict()["editions"][0]["name"] == "splotter-1999"
-    program = f"exec:cat {'x' * 1000}"
-    seats = make_new_game(["me", "friend", program], 2, 5).seats
-    assert [(seat.kind, seat.spec) for seat in seats] == [
-        ("me", None), ("friend", None), ("agent", program),
-    ]  # fmt: skip
-    assert make_new_game([], None, None) is None
-    for first_player, seed in ((0, None), (None, 7)):
-        with pytest.raises(ValueError, match="first player and seed need 3 to 5 seats"):
-            make_new_game([], first_player, seed)
+
+
+def test_addresses_of_the_server() -> None:
     assert local_address("0.0.0.0", 80) == "http://127.0.0.1:80"
     assert local_address("::1", 80) == "http://[::1]:80"
     assert addresses("127.0.0.1", 80) == []
@@ -222,15 +189,3 @@ def test_analysts_can_play_the_board(board: str) -> None:
     assert kinds == (["az", "uct", "net", "az"] if board == "city" else ["uct", "az"])
     for spec in analysts_of(game.board):
         agent_pool.check(spec, "", game)
-
-
-def test_files_with_the_name_of_a_bundled_board_and_edition_replace_them(tmp_path: Path) -> None:
-    path, rules = Path(write_town(tmp_path / "map.json")), tmp_path / "condensed.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "name": "city"}))
-    rules.write_text('{"edition": "condensed", "bus_limit": 7}')
-    catalogue = make_catalogue([], rules, path)
-    assert next(iter(catalogue.rules.items())) == ("condensed", load_rules(rules))
-    edition = {"name": "condensed", "description": "custom rules"}
-    assert catalogue.to_dict()["editions"][0] == edition
-    assert catalogue.boards["city"].fingerprint == load_board(path).fingerprint
-    assert catalogue.to_dict()["city_boards"] == []

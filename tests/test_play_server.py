@@ -1,17 +1,14 @@
 """The game server: whole games by messages, undo, branches, several people, restarts."""
 
-import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 import busenv
-from busenv.play import analysis, session
-from busenv.play.agent_pool import AgentTaskError
+from busenv.play import analysis
 from tests.support.drawings import drawn_parts
 from tests.support.play_client import PageClient, Served, serving
-from tests.support.positions import at_passengers
 
 
 def play_to_the_end(page: PageClient, seed: int = 0) -> None:
@@ -157,50 +154,6 @@ def test_hint_analysis_and_chart(served: Served, monkeypatch: pytest.MonkeyPatch
     page.close()
 
 
-def test_a_failed_analysis_restarts_on_request(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    starts = []
-
-    async def fail(*arguments: object) -> None:
-        starts.append(arguments)
-        raise AgentTaskError("the agent's process has ended")
-
-    monkeypatch.setattr(session, "analyse_position", fail)
-    page = served.open(served.begin("me", "me", "me"))
-    node = page.my_turn()["node"]
-    for count in (1, 2):
-        assert page.error_code("analysis", node=node) == "no_estimate"
-        assert len(starts) == count
-    page.close()
-
-
-def test_analysis_of_a_proven_or_forced_move_ends_at_once(served: Served) -> None:
-    record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
-    page = served.open(served.begin("me", "me", "me", "me", record=record.to_json()))
-    last = len(record.actions) - 1
-    proven = max(node for node in range(last) if not page.nodes[node + 1]["forced"])
-    forced = min(node for node in range(last) if page.nodes[node + 1]["forced"])
-    for node in (proven, forced):
-        page.send("analysis", node=node)
-        messages = [page.until("analysis")]
-        while messages[-1]["running"]:
-            assert len(messages) < 5
-            messages.append(page.until("analysis"))
-    assert messages[-1]["simulations"] >= 1000
-    page.close()
-
-
-def test_a_record_of_a_generated_board_is_previewed(served: Served) -> None:
-    text = busenv.Game(3, board="generated:small:5").record().to_json()
-    preview = f"{served.start_link}/preview"
-    assert served.post(preview, {"record": text, "ply": 0})[0] == 200
-    other = text.replace('"generator": 1', '"generator": 2')
-    status, answer = served.post(preview, {"record": other, "ply": 0})
-    assert status == 400
-    assert "generator version 2" in str(answer)
-
-
 def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
     text, preview = record.to_json(), f"{served.start_link}/preview"
@@ -234,18 +187,6 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     assert (status, answer["code"]) == (400, "bad_game")
 
 
-def test_prompt_counts_the_passengers_in_supply(served: Served) -> None:
-    position = at_passengers().position()
-    people = [position.supply - 1 + position.passengers[0], *position.passengers[1:]]
-    position = dataclasses.replace(position, supply=1, passengers=people)
-    assert position.power == 2
-    record = busenv.Game.from_position(position).record()
-    page = served.open(served.begin("me", "me", "me", record=record.to_json()))
-    prompt = "Divide the arriving passengers between the two stations"
-    assert page.my_turn()["turn"]["prompt"] == prompt
-    page.close()
-
-
 def test_options_of_the_start_page_are_valid(served: Served) -> None:
     status, text, _ = served.get(f"{served.start_link}/options")
     options = json.loads(text)
@@ -259,20 +200,11 @@ def test_options_of_the_start_page_are_valid(served: Served) -> None:
     assert link in [game["link"] for game in saved]
 
 
-@pytest.mark.parametrize("seed", [0, 2**63 - 1, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("kind", [int, str])
-def test_seeds_up_to_2_to_the_64(served: Served, seed: int, kind: type) -> None:
+def test_seeds_up_to_2_to_the_64(served: Served, kind: type) -> None:
+    seed = 2**64 - 1
     link = served.begin("me", "me", "me", seed=kind(seed))
     assert json.loads(served.get(f"{link}/record.json")[1])["seed"] == seed
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64, "18446744073709551616", "x", "", 1.5, "9" * 5000])
-def test_other_seeds_are_invalid(served: Served, seed: object) -> None:
-    body = {"seats": [{"kind": "me"}] * 3, "seed": seed}
-    status, answer = served.post(f"{served.start_link}/games", body)
-    assert (status, answer["code"]) == (400, "bad_game")
-    assert answer["message"].startswith("seed is ")
-    assert answer["message"].endswith("; allowed: a whole number 0 to 2**64 - 1")
 
 
 def test_restarted_server_restores_all_games(tmp_path: Path) -> None:

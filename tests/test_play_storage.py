@@ -3,16 +3,14 @@
 import errno
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from busenv.game.board import BOARDS, make_board
-from busenv.play import game_session, server
+from busenv.play import game_session
 from busenv.play.catalogue import Catalogue
-from busenv.play.game_store import GameStore
 from tests.support.play_client import PageClient, Served, serving
 
 
@@ -84,33 +82,6 @@ def test_renames_are_limited_and_a_large_file_is_read(
         assert page.latest["participants"]["seats"][0]["name"] == "Eve"
         assert page.error_code("pause", enabled=True) == "not_saved"  # larger than a game may be
         page.close()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"", ""), (b"\x1b[31mred\n", "holds no key"), (b"\xff" * 30, "holds no key")],
-    ids=["empty", "escape", "binary"],
-)
-def test_a_damaged_key_of_the_start_page_is_reported(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    store = GameStore(tmp_path)
-    (tmp_path / "key").write_bytes(content)
-    if message:
-        with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'key'} {message}")):
-            store.key()
-    else:
-        assert len(store.key()) == 32
-        assert store.key() == store.key()
-
-
-def test_rematches_count_towards_the_limit_of_games(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = served.open(served.begin("me", "me", "me"))
-    monkeypatch.setattr(server, "MAX_GAMES", 1)
-    assert page.error_code("rematch") == "too_many_games"
-    page.close()
 
 
 def test_a_finished_game_is_restored_and_deleted(tmp_path: Path) -> None:

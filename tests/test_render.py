@@ -1,6 +1,7 @@
 """Drawings on any board, and the environments' render modes."""
 
 import dataclasses
+import math
 import random
 import re
 import sys
@@ -17,8 +18,8 @@ from busenv import Game, Phase, Position, bus_v0, load_board
 from busenv.game.board import make_board
 from busenv.render import game_svg, game_text
 from busenv.render.click_targets import click_targets
-from busenv.render.layout import WIDTH, scaled_layout
-from busenv.render.map_drawing import ROAD
+from busenv.render.layout import WIDTH, rim, scaled_layout
+from busenv.render.map_drawing import FIRST_END, ROAD, passengers
 from busenv.render.panels import PANEL_WIDTH, space_centre
 from busenv.render.panels import X as PANELS_X
 from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, headline
@@ -49,9 +50,25 @@ def check_map(game: Game) -> None:
         people += drawn.count(PAWN)
     for place in range(len(game.board.intersections)):
         drawn = parts[f"people-{place}"]
-        several = re.search(r"×(\d+)<", drawn)
+        several = re.search(r"<text[^>]*>(\d+)<", drawn)
         people += int(several[1]) if several else drawn.count(PAWN)
     assert people == sum(position.passengers)
+
+
+def test_line_ends_do_not_touch_the_numbers_of_waiting_passengers() -> None:
+    board = load_board("city")
+    layout = scaled_layout(board)
+    for station in board.stations:
+        (x, y), (middle, height) = layout.intersections[station], layout.passengers[station]
+        width = float(re.findall(r'width="(\d+)"', passengers(middle, height, 12))[0])
+        for street in board.streets:
+            if station in street:
+                (other,) = {*street} - {station}
+                far = layout.intersections[other]
+                share = (rim(board, station) + FIRST_END) / math.dist((x, y), far)
+                end = (x + share * (far[0] - x), y + share * (far[1] - y))
+                aside = max(abs(end[0] - middle) - width / 2, 0)
+                assert math.hypot(aside, max(abs(end[1] - height) - 14, 0)) > 11  # its radius
 
 
 def check_text(drawing: str) -> None:

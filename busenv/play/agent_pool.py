@@ -11,7 +11,7 @@ import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing
 from typing import Any, NamedTuple, TypeVar
@@ -110,12 +110,20 @@ class AgentTaskError(Exception):
 
 
 class _AgentWorker:
-    """A worker process. context: of the last call."""
+    """A process that serves one call at a time. context: of the last call. waiting: calls."""
 
     def __init__(self) -> None:
-        self.context, self._stack = "", ExitStack()
+        self.context, self.waiting, self.lock = "", 0, asyncio.Lock()
+        self._stack = ExitStack()
+        self._start()
+
+    def _start(self) -> None:
         self.executor = self._stack.enter_context(worker_pool(1, _close_agents))
         self.executor.submit(_lower_priority)
+
+    async def restart(self) -> None:
+        await asyncio.to_thread(self.end)
+        self._start()
 
     def end(self) -> None:
         end_workers(self.executor)
@@ -123,13 +131,10 @@ class _AgentWorker:
 
 
 class AgentPool:
-    """A fixed number of worker processes that serve calls in order of arrival."""
+    """A fixed number of worker processes."""
 
     def __init__(self, size: int) -> None:
-        self._workers = {_AgentWorker() for _ in range(size)}
-        self._idle = [*self._workers]
-        self._available = asyncio.Semaphore(size)
-        self._replacements: set[asyncio.Task[None]] = set()
+        self._workers = [_AgentWorker() for _ in range(size)]
 
     async def call(
         self, function: Callable[..., Result], spec: str, context: str, *arguments: Any
@@ -139,47 +144,34 @@ class AgentPool:
         context: a key; calls with the same spec and context share an agent, if possible, and
         thereby the agent's search tree.
         """
-        await self._available.acquire()
-        idle = self._idle[::-1]
-        worker = next((worker for worker in idle if worker.context == context), idle[0])
-        self._idle.remove(worker)
+        worker = min(self._workers, key=lambda one: (one.waiting, one.context != context))
         worker.context = context
-        future: Future[Result] | None = None
+        worker.waiting += 1
         try:
-            future = worker.executor.submit(function, spec, context, *arguments)
+            async with worker.lock:
+                return await self._call(worker, function, spec, context, *arguments)
+        finally:
+            worker.waiting -= 1
+
+    async def _call(
+        self, worker: _AgentWorker, function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        try:
+            future = worker.executor.submit(function, *arguments)
             return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(wait, [future], GRACE_SECONDS)
+            if not future.done():
+                await worker.restart()
+            raise
         except BrokenProcessPool:
-            future = None
+            await worker.restart()
             raise AgentTaskError("the agent's process has ended") from None
         except (AgentError, ValueError, OSError, ModuleNotFoundError) as error:
             raise AgentTaskError(str(error)) from error
         except Exception as error:  # raised by an agent from outside this package
             raise AgentTaskError(f"{type(error).__name__}: {error}") from error
-        finally:
-            if future is not None and future.done():
-                self._release(worker)
-            else:
-                task = asyncio.create_task(self._finish_or_replace(worker, future))
-                self._replacements.add(task)
-                task.add_done_callback(self._replacements.discard)
-
-    def _release(self, worker: _AgentWorker) -> None:
-        self._idle.append(worker)
-        self._available.release()
-
-    async def _finish_or_replace(self, worker: _AgentWorker, future: Future[Any] | None) -> None:
-        """Replace a worker, unless its current call finishes within the grace period."""
-        if future is not None:
-            await asyncio.to_thread(wait, [future], GRACE_SECONDS)
-        if future is None or not future.done():
-            self._workers.remove(worker)
-            await asyncio.to_thread(worker.end)
-            worker = _AgentWorker()
-            self._workers.add(worker)
-        self._release(worker)
 
     async def close(self) -> None:
         """End all worker processes."""
-        for task in self._replacements:
-            task.cancel()
         await asyncio.gather(*(asyncio.to_thread(worker.end) for worker in self._workers))

@@ -19,50 +19,20 @@ MAX_SECONDS = 60.0  # of the analysis of one position
 CHART_BATCH = 6  # positions of a chart between two messages
 MIN_LOSS, MAX_MISTAKES = 0.03, 5  # loss of the chance to win that is listed; of each seat
 
-Subscriber = Callable[[dict[str, Any]], None]  # sends a message to a page
-Run = Callable[[Subscriber], Coroutine[Any, Any, None]]
+Publish = Callable[[dict[str, Any]], None]  # sends a message to a page
+Run = Callable[[Publish], Coroutine[Any, Any, None]]
 
 
-class Analysis:
-    """A task that sends messages to its subscribers, and ends with the last of them."""
-
-    def __init__(self, run: Run) -> None:
-        self.subscribers: set[Subscriber] = set()
-        self._latest: dict[str, Any] | None = None
-        self._task = asyncio.create_task(self._run(run))
-
-    @property
-    def failed(self) -> bool:
-        """Whether the task has ended with an error."""
-        return self._latest is not None and self._latest["type"] == "error"
-
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Send a page the latest message, and all later ones."""
-        self.subscribers.add(subscriber)
-        if self._latest is not None:
-            subscriber(self._latest)
-
-    def unsubscribe(self, subscriber: Subscriber) -> bool:
-        """Remove a page; return whether the analysis has ended since no page is left."""
-        self.subscribers.discard(subscriber)
-        if not self.subscribers:
-            self._task.cancel()
-        return not self.subscribers
-
-    async def _run(self, run: Run) -> None:
-        try:
-            await run(self._publish)
-        except AgentTaskError as error:
-            self._publish({"type": "error", "code": "no_estimate", "message": str(error)})
-
-    def _publish(self, message: dict[str, Any]) -> None:
-        self._latest = message
-        for subscriber in self.subscribers:
-            subscriber(message)
+async def run_analysis(run: Run, publish: Publish) -> None:
+    """Run an analysis; publish why it cannot go on, if an agent fails."""
+    try:
+        await run(publish)
+    except AgentTaskError as error:
+        publish({"type": "error", "code": "no_estimate", "message": str(error)})
 
 
 async def analyse_position(
-    tree: GameTree, node: int, analysts: AgentPool, spec: str, publish: Subscriber
+    tree: GameTree, node: int, analysts: AgentPool, spec: str, publish: Publish
 ) -> None:
     """Publish the chances to win and best moves at a node, refined for a minute."""
     game, forced = tree.game(node), tree.nodes[node].legal_count == 1
@@ -89,25 +59,28 @@ async def analyse_game(
     tree: GameTree,
     variation: list[int],
     known: dict[int, PositionAnalysis],
+    lock: asyncio.Lock,
     analysts: AgentPool,
-    publish: Subscriber,
+    publish: Publish,
 ) -> None:
     """Publish the chances to win along a variation, and the decisions that lost most of them.
 
-    known: the estimates by node, which this function completes.
+    known: the estimates by node, which this function completes. lock: of `known`, so that pages
+    share the work.
     """
     for node in variation:
         if tree.nodes[node].turn < 0:
             ranking = tree.position_game(node).ranking()
             known[node] = PositionAnalysis([float(rank == 0) for rank in ranking], [])
-    missing = [node for node in variation if node not in known]
     publish(_chart_message(tree, variation, known))
-    for nodes in (missing[k : k + CHART_BATCH] for k in range(0, len(missing), CHART_BATCH)):
-        games = [tree.game(node) for node in nodes]
-        estimates = await analysts.call(
-            agent_pool.estimate_all, CHART_AGENT, f"{id(tree)} chart", games
-        )
-        known |= dict(zip(nodes, estimates, strict=True))
+    while any(node not in known for node in variation):
+        async with lock:
+            nodes = [node for node in variation if node not in known][:CHART_BATCH]
+            games = [tree.game(node) for node in nodes]
+            estimates = await analysts.call(
+                agent_pool.estimate_all, CHART_AGENT, f"{id(tree)} chart", games
+            )
+            known |= dict(zip(nodes, estimates, strict=True))
         publish(_chart_message(tree, variation, known))
 
 

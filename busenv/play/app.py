@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -18,12 +17,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 import busenv.render
 from busenv.play import messages
 from busenv.play.catalogue import PREPARED
-from busenv.play.messages import RequestError, parse_json, parse_request
+from busenv.play.messages import RequestError, parse_body, parse_request
 from busenv.play.request_guard import RequestGuard
 from busenv.play.server import MAX_PAGES, Server, replay_arguments
 from busenv.play.session import Connection, Session
 from busenv.render.page import pieces_style
 from busenv.render.replay import replay_page
+from busenv.schema import Kind
 
 PAGES = Path(__file__).parent / "page"
 STATIC_FOLDERS = (Path(busenv.render.__file__).parent, PAGES)
@@ -58,12 +58,12 @@ def make_app(server: Server, host: str) -> RequestGuard:
 
     async def preview(request: Request) -> Response:
         server.check_key(request.path_params["key"])
-        body = await _parse_body(request, messages.PREVIEW)
+        body = await _parse_body(request, messages.Preview)
         return JSONResponse(server.preview(body.record, body.ply))
 
     async def new_game(request: Request) -> Response:
         server.check_key(request.path_params["key"])
-        body = await _parse_body(request, messages.NEW_GAME)
+        body = await _parse_body(request, messages.NewGame)
         return JSONResponse({"link": await server.create_game(body)}, 201)
 
     async def delete_game(request: Request) -> Response:
@@ -148,8 +148,8 @@ async def _not_found(request: Request, _: Any) -> Response:
     return await _error_response(request, RequestError("no_such_page", message, 404))
 
 
-async def _parse_body(request: Request, kind: TypeAdapter[Any]) -> Any:
-    """The body of a POST request. RequestError: not_json, too_large, bad_json, bad_game."""
+async def _parse_body(request: Request, kind: type[Kind]) -> Kind:
+    """The body of a POST request. RequestError: not_json, too_large, bad_game."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise RequestError("not_json", "The content type must be application/json.", 415)
     body = b""
@@ -158,7 +158,7 @@ async def _parse_body(request: Request, kind: TypeAdapter[Any]) -> Any:
         if len(body) > messages.MAX_BODY:
             limit = f"{messages.MAX_BODY:,}"
             raise RequestError("too_large", f"The body is too large; allowed: {limit} bytes", 413)
-    return parse_json(kind, body, "bad_game")
+    return parse_body(kind, body)
 
 
 async def _serve_page(
@@ -188,7 +188,7 @@ async def _receive_requests(
     while (message := await socket.receive())["type"] == "websocket.receive":
         try:
             if message.get("text") is None:
-                raise RequestError("bad_json", "Requests must be text, not bytes.")
+                raise RequestError("bad_message", "Requests must be text, not bytes.")
             _handle(server, session, connection, parse_request(message["text"]))
         except RequestError as error:
             connection.send({"type": "error", "code": error.code, "message": error.message})

@@ -66,13 +66,6 @@ class Catalogue:
     trusted: set[str] = field(default_factory=set)
     seats: tuple[str, ...] = ("me", *[DEFAULT_OPPONENT] * (DEFAULT_PLAYERS - 1))
 
-    def update(self, other: Catalogue) -> None:
-        """Add the entries of another catalogue, whose defaults take precedence."""
-        self.rules = {**other.rules, **self.rules, **other.rules}
-        self.boards = {**other.boards, **self.boards, **other.boards}
-        self.trusted |= other.trusted
-        self.seats = other.seats
-
     def check_agent(self, spec: str) -> None:
         """Check that a page may request an agent. RequestError: no_such_agent, agent_refused."""
         if spec in self.trusted or spec in SIMPLE_AGENTS:
@@ -82,7 +75,7 @@ class Catalogue:
             raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}")
         parsed = parse_spec(spec)
         if parsed.kind not in ("uct", "az", "net"):
-            text = "Programs and language models can play only if the command line names them."
+            text = "The command line must name programs, Python code and language models."
             raise RequestError("agent_refused", text)
         if parsed.model:
             _check_model(parsed.model)

@@ -9,6 +9,7 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import uvicorn
 from pydantic import ValidationError
@@ -31,6 +32,8 @@ MAX_OTHERS = 100  # connections other than pages' websockets; a further one clos
 PAUSE = 0.05  # seconds before the next attempt to accept a connection
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
+
+Value = TypeVar("Value")
 
 
 class _UvicornServer(uvicorn.Server):
@@ -143,15 +146,16 @@ def make_catalogue(
         except ValueError as error:
             people = ", ".join(PEOPLE)
             raise ValueError(f"seat {spec!r} is not {people} or an agent: {error}") from None
-    catalogue = Catalogue()
-    own = Catalogue(
-        {name: rules_value},
-        {board_value.name: board_value},
-        trusted={*seats}.difference(PEOPLE),
-        seats=tuple(seats) or catalogue.seats,
-    )
-    catalogue.update(own)
+    catalogue = Catalogue(trusted={*seats}.difference(PEOPLE))
+    catalogue.seats = tuple(seats) or catalogue.seats
+    catalogue.rules = _first(name, rules_value, catalogue.rules)
+    catalogue.boards = _first(board_value.name, board_value, catalogue.boards)
     return catalogue
+
+
+def _first(name: str, value: Value, others: dict[str, Value]) -> dict[str, Value]:
+    """A mapping that begins with an entry, which replaces another one of its name."""
+    return {name: value, **others} | {name: value}
 
 
 def make_new_game(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from busenv.schema import Schema, first_error
+from busenv.schema import Kind, Schema, first_error, parse
 
 MAX_NAME = 40  # characters of a player's name
 MAX_REQUEST = 16_384  # characters of a websocket request
@@ -136,21 +136,19 @@ class Preview(Schema):
     ply: Number | None = None
 
 
-NEW_GAME: TypeAdapter[NewGame] = TypeAdapter(NewGame)
-PREVIEW: TypeAdapter[Preview] = TypeAdapter(Preview)
-
-
 def parse_request(text: str) -> AnyRequest:
-    """Parse a websocket request. RequestError: too_large, bad_json, bad_message."""
+    """Parse a websocket request. RequestError: too_large, bad_message."""
     if len(text) > MAX_REQUEST:
         raise RequestError("too_large", f"A request has at most {MAX_REQUEST:,} characters.")
-    return parse_json(REQUESTS, text, "bad_message")
-
-
-def parse_json(kind: TypeAdapter[Any], text: str | bytes, code: str) -> Any:
-    """Parse JSON into a typed value. RequestError: bad_json, or `code` for an invalid value."""
     try:
-        return kind.validate_json(text)
+        return REQUESTS.validate_json(text)
     except ValidationError as error:
-        invalid_json = error.errors(include_url=False)[0]["type"] == "json_invalid"
-        raise RequestError("bad_json" if invalid_json else code, first_error(error)) from None
+        raise RequestError("bad_message", first_error(error)) from None
+
+
+def parse_body(kind: type[Kind], body: bytes) -> Kind:
+    """Parse the body of a POST request. RequestError: bad_game."""
+    try:
+        return parse(kind, body)
+    except ValueError as error:
+        raise RequestError("bad_game", str(error)) from None

@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 
 from IPython.display import IFrame
@@ -27,16 +26,8 @@ from busenv.play.server import Server
 HOST = "127.0.0.1"
 
 
-@dataclass(frozen=True)
-class _RunningServer:
-    """A server in another thread, and that thread's event loop."""
-
-    loop: asyncio.AbstractEventLoop
-    server: Server
-    origin: str
-
-
-_servers: dict[Path, _RunningServer] = {}  # by folder
+# In other threads, by folder: the server, its address, and its event loop.
+_servers: dict[Path, tuple[Server, str, asyncio.AbstractEventLoop]] = {}
 
 
 def show_page(
@@ -53,18 +44,17 @@ def show_page(
     new = make_new_game(seats, first_player, seed)
     path = Path(folder).resolve()
     if path not in _servers:
-        started: Future[_RunningServer] = Future()
+        started: Future[None] = Future()
         threading.Thread(target=_run, args=(path, catalogue, started), daemon=True).start()
-        _servers[path] = started.result()
-    running_server = _servers[path]
-    server = running_server.server
-    server.catalogue.update(catalogue)
-    link = asyncio.run_coroutine_threadsafe(first_link(server, new), running_server.loop).result()
-    return IFrame(f"{running_server.origin}{link}", "100%", height)
+        started.result()
+    server, origin, loop = _servers[path]
+    server.catalogue = catalogue
+    link = asyncio.run_coroutine_threadsafe(first_link(server, new), loop).result()
+    return IFrame(f"{origin}{link}", "100%", height)
 
 
-def _run(folder: Path, catalogue: Catalogue, started: Future[_RunningServer]) -> None:
-    """Serve until the process ends; `started` receives the server or the exception."""
+def _run(folder: Path, catalogue: Catalogue, started: Future[None]) -> None:
+    """Serve until the process ends; `started` receives an exception before that."""
     try:
         asyncio.run(_serve(folder, catalogue, started))
     except BaseException as error:
@@ -73,10 +63,11 @@ def _run(folder: Path, catalogue: Catalogue, started: Future[_RunningServer]) ->
         started.set_exception(error)
 
 
-async def _serve(folder: Path, catalogue: Catalogue, started: Future[_RunningServer]) -> None:
+async def _serve(folder: Path, catalogue: Catalogue, started: Future[None]) -> None:
     with locked_store(folder) as store, listen(HOST, 0) as listening:
         server = Server(store, catalogue, [])
         async with running(server, HOST, listening) as ended:
             origin = local_address(HOST, listening.getsockname()[1])
-            started.set_result(_RunningServer(asyncio.get_running_loop(), server, origin))
+            _servers[folder] = server, origin, asyncio.get_running_loop()
+            started.set_result(None)
             await ended

@@ -76,26 +76,24 @@ class RequestGuard:
 def is_own_host(host: str, listening: str) -> bool:
     """Whether a Host header names this machine. listening: the address of the server.
 
-    A server on a loopback address accepts loopback addresses only. Other servers accept any
-    address, their own, and the machine's host name.
+    Any IP address counts as a name of this machine, since DNS rebinding needs a host name.
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return False
-    local_only = is_loopback(listening)
+    own = socket.gethostname().lower()
+    return name in ("localhost", own, f"{own}.local", listening.lower()) or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
     try:
-        address = ipaddress.ip_address(name)
+        ipaddress.ip_address(name)
     except ValueError:
-        own = socket.gethostname().lower()
-        names = (own, f"{own}.local", listening.lower())
-        return name == "localhost" or (not local_only and name in names)
-    return address.is_loopback or not local_only
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)

@@ -21,7 +21,7 @@ from busenv.agents.specs import short_spec
 from busenv.game.board import Board
 from busenv.play import agent_pool, serializers
 from busenv.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
-from busenv.play.analysis import Analysis, Run, analyse_game, analyse_position
+from busenv.play.analysis import Run, analyse_game, analyse_position, run_analysis
 from busenv.play.catalogue import Catalogue, analysts_of
 from busenv.play.game_session import GameSession, Participant
 from busenv.play.game_store import GameHeader
@@ -40,6 +40,7 @@ class Connection:
 
     queue: texts to send; None closes the connection. nodes_drawn: nodes whose drawing the page has.
     num_nodes: how many nodes of the tree the page knows. latest_view: node of the last drawing.
+    analyses: tasks by kind, "analysis" and "chart".
     """
 
     participant: Participant
@@ -47,6 +48,7 @@ class Connection:
     nodes_drawn: set[int] = field(default_factory=set)
     num_nodes: int = 0
     latest_view: int | None = None
+    analyses: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def send(self, message: dict[str, Any] | str) -> None:
         """Queue a message; a page with too many unsent messages is disconnected."""
@@ -62,7 +64,7 @@ class Connection:
 
 
 class Session:
-    """A game with its connections and running analyses.
+    """A game with its connections.
 
     movers, analysts: the worker processes for decisions, and for analyses.
     """
@@ -79,8 +81,8 @@ class Session:
         self.game = GameSession(header, board, save)
         self.catalogue, self.movers, self.analysts = catalogue, movers, analysts
         self.connections: set[Connection] = set()
-        self._analyses: dict[tuple[Any, ...], Analysis] = {}
         self._estimates: dict[int, PositionAnalysis] = {}  # for charts, by node
+        self._estimates_lock = asyncio.Lock()
         self._automatic_moves: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------ automatic moves
@@ -151,7 +153,7 @@ class Session:
         """Remove a page, and end what only this page requested."""
         self.connections.discard(connection)
         for kind in ("analysis", "chart"):
-            self._subscribe(connection, kind, None, None)
+            self._start(connection, kind, None)
         self.publish_participants()
 
     def publish_participants(self) -> None:
@@ -186,7 +188,7 @@ class Session:
         RequestError: only_watching, no_such_node, game_over, and those of `Catalogue.check_agent`.
         """
         if node is None:
-            return self._subscribe(connection, "analysis", None, None)
+            return self._start(connection, "analysis", None)
         if connection.participant.role == "spectator":
             raise RequestError("only_watching", "Hints and analyses are for players only.")
         if self.game.get_node(node).turn < 0:
@@ -194,28 +196,25 @@ class Session:
         spec = spec or analysts_of(self.game.tree.board)[0]
         self.catalogue.check_agent(spec)
         run = partial(analyse_position, self.game.tree, node, self.analysts, spec)
-        self._subscribe(connection, "analysis", (spec, node), run)
+        self._start(connection, "analysis", run)
 
     def chart(self, connection: Connection, enabled: bool) -> None:
         """Send a page the chart of the current variation from now on, or end it."""
         if not enabled:
-            return self._subscribe(connection, "chart", None, None)
+            return self._start(connection, "chart", None)
         tree, variation = self.game.tree, self.game.tree.variation(self.game.node)
-        run = partial(analyse_game, tree, variation, self._estimates, self.analysts)
-        self._subscribe(connection, "chart", (*variation,), run)
+        known, lock = self._estimates, self._estimates_lock
+        self._start(
+            connection, "chart", partial(analyse_game, tree, variation, known, lock, self.analysts)
+        )
 
-    def _subscribe(
-        self, connection: Connection, kind: str, subject: tuple[Any, ...] | None, run: Run | None
-    ) -> None:
-        """End a page's analysis of a kind, and start or join another one; a failed one restarts."""
-        key = subject and (kind, *subject)
-        if run and key and (key not in self._analyses or self._analyses[key].failed):
-            self._analyses[key] = Analysis(run)
-        for other, analysis in [*self._analyses.items()]:
-            if other == key:
-                analysis.subscribe(connection.send)
-            elif other[0] == kind and analysis.unsubscribe(connection.send):
-                del self._analyses[other]
+    def _start(self, connection: Connection, kind: str, run: Run | None) -> None:
+        """End a page's analysis of a kind, and start another one."""
+        if earlier := connection.analyses.pop(kind, None):
+            earlier.cancel()
+        if run is not None:
+            task = asyncio.create_task(run_analysis(run, connection.send))
+            connection.analyses[kind] = task
 
     def disconnect_pages(self) -> None:
         """Close the websockets of all pages."""

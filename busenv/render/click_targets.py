@@ -40,9 +40,8 @@ def click_targets(
 ) -> list[dict[str, Any]]:
     """Return the click targets of actions, in order of the action ids.
 
-    A target has "id", "in" ("city" or "panels": the drawing), "label", "shapes" and "choices". A
-    choice has "action", "words", "short" (short words), "note" (its effect), "shapes", and "counts"
-    (passengers at each of the shapes).
+    A target has "id", "label", "choices" and the entries of `target_shapes` for the first choice. A
+    choice has "action", "words", "short" (short words), "note" (its effect), "shapes", "counts".
     """
     targets: dict[str, dict[str, Any]] = {}
     for action in actions:
@@ -50,9 +49,8 @@ def click_targets(
         name = _target_id(board, position, kind, subject)
         shapes = target_shapes(board, rules, position, action)
         if name not in targets:
-            targets[name] = {
-                "id": name, **shapes, "label": _label(board, kind, subject), "choices": []
-            }  # fmt: skip
+            label = _label(board, kind, subject)
+            targets[name] = {"id": name, **shapes, "label": label, "choices": []}
         targets[name]["choices"].append(
             {
                 "action": action,
@@ -60,16 +58,17 @@ def click_targets(
                 "short": _short(board, position, kind, subject, detail),
                 "note": _note(rules, position, kind, subject),
                 "shapes": shapes["shapes"],
-                "counts": [subject, arriving(position) - subject] if name == "split" else [],
+                "counts": shapes["counts"],
             }
         )
     return list(targets.values())
 
 
 def target_shapes(board: Board, rules: Rules, position: Position, action: int) -> dict[str, Any]:
-    """Return the drawing of an action's subject as "in", and its "shapes" there.
+    """Return the shapes of an action's subject.
 
-    A line's shape runs from the line's present end to the new one.
+    "in": "city" or "panels", the drawing. "shapes": there; a line's runs from the line's present
+    end to the new one. "counts": the passengers that arrive at each of the shapes, if any do.
     """
     kind, subject, detail = decode(board, action)
     layout = scaled_layout(board)
@@ -88,9 +87,11 @@ def target_shapes(board: Board, rules: Rules, position: Position, action: int) -
         ends = board.streets[subject]
         return _on("city", _street(board, ends[detail], ends[1 - detail]))
     if kind == "split":
-        single = arriving(position) == 1
-        stations = (board.stations[1 - subject],) if single else board.stations
-        return _on("city", *(_intersection(board, station) for station in stations))
+        stations, counts = [*board.stations], [subject, arriving(position) - subject]
+        if sum(counts) == 1:
+            stations, counts = [board.stations[1 - subject]], [1]
+        shapes = [_intersection(board, station) for station in stations]
+        return {"in": "city", "shapes": shapes, "counts": counts}
     if kind == "pick_up":
         bubble = _circle(layout.passengers[subject], BUBBLE)
         return _on("city", bubble, _intersection(board, subject))
@@ -98,7 +99,7 @@ def target_shapes(board: Board, rules: Rules, position: Position, action: int) -
 
 
 def _on(drawing: str, *shapes: Shape) -> dict[str, Any]:
-    return {"in": drawing, "shapes": [*shapes]}
+    return {"in": drawing, "shapes": [*shapes], "counts": []}
 
 
 def _circle(centre: Point, radius: float) -> Shape:
@@ -159,7 +160,8 @@ def _short(board: Board, position: Position, kind: str, subject: int, detail: in
     if kind == "split":
         return split_words(board, position, subject)
     if kind == "clock":
-        return "stop time" if subject else "let time advance"
+        following = Building((position.clock + 1) % 3).name.lower()
+        return "stop time, −1 point" if subject else f"advance to {following}"
     words = {"place": "place marker", "pass": "pass", "pick_up": "pick up"}
     return words.get(kind, "set down")
 

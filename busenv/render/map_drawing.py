@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from busenv.game.board import Board
 from busenv.game.position import Position
-from busenv.render.layout import NODE, TOKEN, Point, rim, scaled_layout
+from busenv.render.layout import BUBBLE, NODE, TOKEN, Point, rim, scaled_layout
 from busenv.render.pieces import BUILDINGS, PAWN, disc, highlighted, line_segment, placed, text
 
 ROAD = 20  # width of a street
@@ -154,16 +154,18 @@ def draw_waiting_passengers(board: Board, position: Position) -> list[str]:
 
 
 def passengers(x: float, y: float, count: int) -> str:
-    """Draw waiting passengers in a bubble: one figure, with their number if there are several."""
+    """Draw waiting passengers in a bubble: one figure, with their number if there are several.
+
+    The bubble has the size for which the layout has found room.
+    """
     if count == 1:
         circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="14" class="bubble"/>'
         return circle + placed(PAWN, x, y + 0.5, 1.2)
-    width = 52 if count < 10 else 64
     return (
-        f'<rect x="{x - width / 2:.1f}" y="{y - 14:.1f}" width="{width}" height="28" rx="14" '
+        f'<rect x="{x - BUBBLE:.1f}" y="{y - 14:.1f}" width="{2 * BUBBLE}" height="28" rx="14" '
         'class="bubble"/>'
-        + placed(PAWN, x - width / 2 + 13, y + 0.5, 1.2)
-        + text(round(x - width / 2 + 22, 1), round(y + 6.5, 1), f"×{count}")
+        + placed(PAWN, x - BUBBLE + 10, y + 0.5, 1.1)
+        + text(round(x - BUBBLE + (20 if count < 10 else 16), 1), round(y + 6.5, 1), count)
     )
 
 

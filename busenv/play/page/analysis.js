@@ -12,7 +12,8 @@ let latest = null;  // the latest message
 export function markBestMoves(bestMoves) {
   clearMarks();
   const marks = new Map();  // moves at the same place share a mark
-  for (const { in: drawing, shapes, share } of bestMoves) {
+  for (const { in: drawing, shapes, counts, share } of bestMoves) {
+    if (counts.length) return markPassengers(bestMoves[0]);  // the others are at the same stations
     const key = drawing + JSON.stringify(shapes), before = marks.get(key)?.share ?? 0;
     marks.set(key, { drawing, shapes, share: before + share });
   }
@@ -26,10 +27,23 @@ function createMark({ drawing, shapes, share }) {
   for (const shape of marked) createShape(shape, group);
   group.style.strokeWidth = 2 + 4 * share;
   group.style.opacity = 0.6 + 0.4 * share;
-  const { x, y } = tagPosition(drawing, marked[0]);
-  createSvg("rect", { class: "tag", x: x - 22, y: y - 11, width: 44, height: 22, rx: 11 }, group);
+  createTag(tagPosition(drawing, marked[0]), percent(share), group);
+}
+
+/** Mark the stations at which passengers arrive, with their numbers. */
+function markPassengers({ shapes, counts }) {
+  const group = createSvg("g", { class: "mark" }, layer("city", "marks"));
+  shapes.forEach((shape, k) => {
+    if (!counts[k]) return;
+    createShape(shape, group);
+    createTag(tagPosition("city", shape), `+${counts[k]}`, group);
+  });
+}
+
+function createTag({ x, y }, text, group) {
+  createSvg("rect", { class: "tag", x: x - 23, y: y - 11, width: 46, height: 22, rx: 11 }, group);
   createSvg("text", { x, y: y + 5, "font-size": 15, "text-anchor": "middle" }, group)
-    .textContent = percent(share);
+    .textContent = text;
 }
 
 /** The position of a mark's tag: in the city next to the shape, so that the shape stays visible. */

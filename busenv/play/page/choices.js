@@ -14,12 +14,13 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 
 const card = document.getElementById("card");
 let buildingSvgs, onPick;  // SVG text by building type; called with the picked action
+let withNames;  // puts the players' names in a text
 let targets = [], markers = new Map();  // the server's targets; their elements on the drawing by id
 let drawArrows = true;
 let activeTarget = null, cardOpen = false, usesKeyboard = false, pointerType = "mouse";
 
-export function initChoices(buildings, pick) {
-  [buildingSvgs, onPick] = [buildings, pick];
+export function initChoices(buildings, pick, nameSeats) {
+  [buildingSvgs, onPick, withNames] = [buildings, pick, nameSeats];
   for (const name of ["city", "panels"]) {
     const svg = getDrawing(name);
     svg.addEventListener("pointerdown", (event) => {
@@ -81,7 +82,9 @@ function createLabel(parent, { x, y }, text) {
     .textContent = text;
 }
 
-function describe(choice) { return choice.note ? `${choice.words}: ${choice.note}` : choice.words; }
+function describe(choice) {
+  return choice.note ? `${choice.words}: ${withNames(choice.note)}` : choice.words;
+}
 
 function capitalise(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
 
@@ -201,11 +204,11 @@ function placeCard(target) {
   const frame = document.getElementById("views").getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = card, distance = 24 * scale + 8;
   let left = Math.min(Math.max(x - frame.left - width / 2, 4), frame.width - width - 4);
-  const fitsAbove = y - height - distance > Math.max(frame.top, 0);
-  let top = y - frame.top + (fitsAbove ? -height - distance : distance);
-  if (target.in === "panels") {  // left of the panels, over the city
-    left = document.getElementById("panels").offsetLeft - width - 4;
-    top = y - frame.top - height / 2;
+  const isAbove = y < frame.top + frame.height / 2 && y > height + distance;
+  let top = y - frame.top + (isAbove ? -height - distance : distance);  // away from the centre
+  if (target.in === "panels") {  // below the clock, or over the legend
+    left = frame.width - width - 4;
+    if (!cardOpen) top = frame.height - height - 4;
   }
   card.style.left = `${left}px`;
   card.style.top = `${top}px`;

@@ -46,7 +46,7 @@ const handlers = {
     const base = views.get(message.base);
     if (message.base === null) {
       initDrawing(init, Object.keys(message.parts));
-      initChoices(init.buildings, decide);
+      initChoices(init.buildings, decide, withNames);
       drawnNode = null;
     }
     views.set(message.node, { ...message, parts: { ...base?.parts, ...message.parts } });
@@ -148,8 +148,8 @@ function displayHeadline(view) {
       last += init.you.role === "host" ? ". The game is paused: press Continue" : ". The host has paused the game";
     else if (state.status === "forced") last += ". Only one legal action: it is played automatically";
     const prompt = yours && `${playsSeveral() ? nameOf(turn.seat) : "Your turn"}: ${turn.prompt}`;
-    showHeadline(turn.seat, prompt || view.headline, yours ? "" : nameOf(turn.seat), last);
-  } else showHeadline(view.seat, view.headline, nameOf(view.seat), last);
+    showHeadline(turn.seat, prompt || withNames(view.headline), "", withNames(last));
+  } else showHeadline(view.seat, withNames(view.headline), "", withNames(last));
   document.title = yours ? "● Bus: your turn" : "Bus";
   $("board").classList.toggle("yours", yours);
   $("board").classList.toggle("past", !live);
@@ -198,7 +198,7 @@ function displayResult() {
   });
   const buttons = [replay, chart];
   if (init.links) buttons.unshift(button("Rematch", startRematch, "main"));
-  showResult(state.result, seats.map(({ seat }) => nameOf(seat)), init.you.seats, buttons);
+  showResult(state.result, seats.map(({ seat }) => nameOf(seat)), withNames, buttons);
 }
 
 function showParticipants() {
@@ -249,6 +249,14 @@ function nameOf(seat) {
   return name === "you" && playsSeveral() ? `player ${seat}` : name;
 }
 
+/** Put the players' names in a text that says "seat N"; players of the same name keep the number. */
+function withNames(text) {
+  return text.replace(/\bseat (\d)\b/gi, (_, digit) => {
+    const name = nameOf(+digit), isUnique = seats.filter(({ seat }) => nameOf(seat) === name).length === 1;
+    return name && (isUnique ? name : `${name} ${digit}`);
+  }).replace("you wins", "you win");
+}
+
 function isOver(node) { return getNode(node)?.turn < 0; }
 
 function isYourTurn() { return Boolean(state?.turn?.yours); }
@@ -261,7 +269,7 @@ function button(text, onclick, className = "") {
 
 /** Show a notice, or the tip for an empty text. */
 function showNotice(text, isError = false) {
-  $("notice").textContent = text || TIP;
+  $("notice").textContent = withNames(text) || TIP;
   $("notice").classList.toggle("tip", !text);
   $("notice").classList.toggle("bad", isError && Boolean(text));
   isHintNotice = false;

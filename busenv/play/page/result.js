@@ -4,8 +4,8 @@ import { element, seatBadge } from "/static/page.js";
 
 const panel = document.getElementById("result");
 
-/** Show the result. names: of the players by seat; yours: your seats. */
-export function showResult(result, names, yours, buttons) {
+/** Show the result. names: of the players by seat; withNames: puts them in a text. */
+export function showResult(result, names, withNames, buttons) {
   const { ending, ranking, points, deliveries, time_stones: stones } = result;
   const seats = ranking.map((_, seat) => seat).sort((a, b) => ranking[a] - ranking[b]);
   const table = element("table"), head = element("tr");
@@ -22,23 +22,22 @@ export function showResult(result, names, yours, buttons) {
   const close = element("button", "×", "close");
   close.setAttribute("aria-label", "Close");
   close.onclick = () => { panel.hidden = true; };
-  const [winner] = seats, youWin = yours.length === 1 && yours[0] === winner;
-  const title = youWin ? "You win!" : `Seat ${winner} wins (${names[winner]})`;
+  const title = withNames(`Seat ${seats[0]} wins`).replace(/^you win$/, "You win!");
   const ties = seats.slice(1).map((seat, k) =>
     explainTie(seats[k], seat, { points, deliveries, stones })).filter(Boolean);
   const row = element("div", "", "buttons");
   row.append(...buttons);
   panel.replaceChildren(close, element("h2", title),
     element("p", `The game is over: ${ending}.`), table,
-    ...ties.map((text) => element("p", text, "help")), row);
+    ...ties.map((text) => element("p", withNames(text), "help")), row);
   panel.hidden = false;
 }
 
 /** Why one player ranks before another with equal points (R20); "" if the points differ. */
 function explainTie(first, second, { points, deliveries, stones }) {
   if (points[first] !== points[second]) return "";
-  const pair = `Seat ${first} ranks before seat ${second}: equal points`;
-  if (stones[first] !== stones[second]) return `${pair}, more time stones.`;
-  if (deliveries[first]) return `${pair} and time stones, earlier last delivery.`;
-  return `${pair} and time stones, no deliveries; the order of play decides.`;
+  const pair = `Equal points: seat ${first} before seat ${second} by`;
+  if (stones[first] !== stones[second]) return `${pair} more time stones.`;
+  if (deliveries[first]) return `${pair} the earlier last delivery.`;
+  return `${pair} the order of play.`;
 }
