@@ -39,17 +39,8 @@ def test_whole_game_by_mouse(served: Served, player: Callable[..., Player]) -> N
         describe_move(game.board, before.position(), action)
         for before, action in Game.replay(game.record())
     ]
-    shown = [row.locator("td").all_inner_texts() for row in me.page.locator("#result tr").all()[1:]]
-    seats = sorted(range(4), key=game.ranking().__getitem__)
-    names = ["you", "Beginner", "Beginner", "Beginner"]
-    assert shown == [
-        [
-            str(rank + 1),
-            f"{seat} {names[seat]}",
-            *(str(values[seat]) for values in (game.points, game.deliveries, game.time_stones)),
-        ]
-        for rank, seat in enumerate(seats)
-    ]
+    places = me.page.locator("#result .seat").all_inner_texts()
+    assert places == [str(seat) for seat in sorted(range(4), key=game.ranking().__getitem__)]
 
 
 def test_card_describes_a_choice_before_the_click(
@@ -99,6 +90,8 @@ def test_whole_turn_by_keyboard(served: Served, player: Callable[..., Player]) -
     press("1")
     me.wait_for_change(1)
     me.my_turn()
+    press("u")
+    me.wait_for_node(1)
     press("u")
     me.wait_for_node(0)
     press("r")
@@ -151,9 +144,6 @@ def test_tour_and_rules(served: Served, player: Callable[..., Player]) -> None:
         page.click("#tour-next")
         steps += 1
     assert steps > 1
-    page.click("#tour")
-    page.click("#tour-end")
-    assert page.locator("#tour-card").is_hidden()
     page.click("#rules")
     assert "largest number of buses of any player" in page.inner_text("#rules-dialog")
     page.click("#rules-dialog button")

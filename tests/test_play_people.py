@@ -25,11 +25,6 @@ def test_two_people_and_a_spectator_on_the_page(
     host.page.click("#links form button")
     friend, watcher = player().join(links[0]), player().join(links[1])
     name = "<img src=x onerror=alert(1)>"
-    watching = friend.page.locator(".chip", has_text="1 watching")
-    watching.wait_for()
-    friend.page.click(".rename")
-    friend.page.locator(".chip input").blur()
-    assert watching.count() == 1
     friend.page.click(".rename")
     friend.page.locator(".chip input").fill(name[:5])
     player().join(links[1])  # does not end the edit
@@ -40,16 +35,14 @@ def test_two_people_and_a_spectator_on_the_page(
         one.page.locator(".chip", has_text=name).wait_for()
         assert one.page.locator(".chip img").count() == 0
     assert friend.targets() == []
-    host.my_turn()
-    host.choose("site-0")
-    host.my_turn()
-    host.choose("site-1")
+    for site in ("site-0", "site-1"):
+        host.my_turn()
+        host.choose(site)
     friend.my_turn()
     assert host.targets() == []
     friend.choose("site-2")
     for one in (host, watcher):
         one.wait_for_node(3)
-        assert one.targets() == []
         assert name in one.page.inner_text(".headline")
     assert watcher.page.is_hidden("#undo")
     assert watcher.page.is_hidden("#invite")

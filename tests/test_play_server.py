@@ -34,10 +34,6 @@ def test_whole_game_by_messages(served: Served) -> None:
     assert (result["points"], result["ranking"]) == (game.points, game.ranking())
     assert len(page.state["variation"]) == len(game.history) + 1
     assert page.views[page.state["node"]] == drawn_parts(game, game.last_decision)
-    status, text, headers = served.get(f"{link}/replay.html")
-    assert status == 200
-    assert "Final score" in text
-    assert "sandbox" in headers["content-security-policy"]
     page.close()
 
 
@@ -67,10 +63,6 @@ def test_undo_keeps_the_main_line_and_branches(served: Served) -> None:
     assert page.nodes[branch]["parent"] == first
     assert branch not in line
     page.my_turn()
-    main = [0]
-    while children := [k for k, node in page.nodes.items() if node["parent"] == main[-1]]:
-        main.append(min(children))
-    assert main == line
     page.send("jump", node=page.state["node"], target=first)
     page.until("state")
     assert page.decide(choices[0])["node"] == line[first + 1]  # an existing node: no new branch
@@ -165,13 +157,6 @@ def test_record_is_previewed_and_continued_at_any_ply(served: Served) -> None:
     assert page.my_turn()["node"] == 40
     assert len(page.state["variation"]) == len(record.actions) + 1  # the rest can be redone
     assert page.views[40] == answer["view"]["parts"]
-    forced = next(node for node in page.nodes.values() if node["forced"])
-    page.send("jump", node=40, target=forced["parent"])
-    paused = page.until("state")
-    assert (paused["status"], paused["turn"]["yours"], paused["targets"]) == ("paused", False, [])
-    page.send("pause", enabled=False)
-    state = page.until("state")
-    assert (state["status"], state["turn"]["yours"]) == ("forced", False)
     page.close()
     damaged = json.loads(text)
     damaged["actions"][3] = 374

@@ -202,9 +202,12 @@ function placeCard(target) {
   }
   card.style.bottom = "";
   const frame = document.getElementById("views").getBoundingClientRect();
-  const { offsetWidth: width, offsetHeight: height } = card, distance = 24 * scale + 8;
+  const { offsetWidth: width, offsetHeight: height } = card;
+  const reach = target.choices[0].counts.length ? 58 : 24;  // the numbers above a station stay visible
+  const distance = reach * scale + 8;
   let left = Math.min(Math.max(x - frame.left - width / 2, 4), frame.width - width - 4);
-  const isAbove = y < frame.top + frame.height / 2 && y > height + distance;
+  const isUpperHalf = target.in === "city" && y < frame.top + frame.height / 2;
+  const isAbove = isUpperHalf && y > height + distance;
   let top = y - frame.top + (isAbove ? -height - distance : distance);  // away from the centre
   if (target.in === "panels") {  // below the clock, or over the legend
     left = frame.width - width - 4;
