@@ -87,7 +87,11 @@ class _UvicornServer(uvicorn.Server):
         is_open = self.server_state.connections.__contains__
         self._accepted = [one for one in self._accepted if is_open(one.get_protocol())]
         pages = self._games.pages
-        return [one for one in self._accepted if one.get_protocol().client not in pages]
+        return [
+            one
+            for one in self._accepted
+            if getattr(one.get_protocol(), "client", None) not in pages
+        ]
 
 
 def _is_idle(transport: asyncio.Transport) -> bool:
