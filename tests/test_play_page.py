@@ -39,7 +39,7 @@ def test_whole_game_by_mouse(served: Served, player: Callable[..., Player]) -> N
         describe_move(game.board, before.position(), action)
         for before, action in Game.replay(game.record())
     ]
-    places = me.page.locator("#result .seat").all_inner_texts()
+    places = me.page.locator("#result .seat").all_text_contents()
     assert places == [str(seat) for seat in sorted(range(4), key=game.ranking().__getitem__)]
 
 
@@ -157,7 +157,7 @@ def test_marks_menus_and_cards_on_the_page(served: Served, player: Callable[...,
     hint = me.wait_for_notice("Best move of").inner_text()
     arrivals = re.findall(r"(\d) to station (\d+)", hint)
     tags = me.page.locator(".mark text")
-    assert sorted(tags.all_inner_texts()) == sorted(f"+{number}" for number, _ in arrivals)
+    assert sorted(tags.all_text_contents()) == sorted(f"+{number}" for number, _ in arrivals)
     if len(arrivals) == 1:
         station = 1 - [*load_board("city").stations].index(int(arrivals[0][1]))
         other = me.page.locator("[data-target=split] circle").nth(station).bounding_box()
