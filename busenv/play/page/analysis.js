@@ -33,6 +33,7 @@ function createMark({ drawing, shapes, share }) {
 /** Mark the stations at which passengers arrive, with their numbers. */
 function markPassengers({ shapes, counts }) {
   const group = createSvg("g", { class: "mark" }, layer("city", "marks"));
+  group.style.strokeWidth = 5;
   shapes.forEach((shape, k) => {
     if (!counts[k]) return;
     createShape(shape, group);
