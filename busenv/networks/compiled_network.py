@@ -111,14 +111,14 @@ overload(begin_row, inline="always")(
 
 @kernel
 def clear_previous_rows(work):
-    """Discard previous rows; required when weights have changed."""
+    """Discard the cached game and sums; required for another board and for changed weights."""
+    work.cached_game[0].players = 0
     work.has_previous[:] = False
 
 
 @fast_kernel
 def _evaluate(g, b, weights, work):
     inputs, row = weights.inputs, begin_row(b, weights, work.row)
-    work.cached_game[0].players = 0
     update_cache(g, b, work.cache, row, work.cached_game[0])
     observe(g, b, work.cache, g.seat, row, False)
     if inputs.eval_weights.shape[0] > 0:
