@@ -1,12 +1,8 @@
 """Agents: legal and repeatable actions, specs, models, threads, playing strength."""
 
-import hashlib
 import json
-import multiprocessing
-import os
 import pickle
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy, deepcopy
@@ -20,8 +16,7 @@ from torch import nn
 
 import busenv
 from busenv import EDITIONS, Batch, Game, cli, load_board
-from busenv.agents import Agent, make_agent
-from busenv.agents.az_agent import AzAgent
+from busenv.agents import Agent, from_policy, make_agent
 from busenv.agents.custom_agent import CustomAgent
 from busenv.agents.match import play_match
 from busenv.agents.policy_agent import PolicyAgent
@@ -30,11 +25,11 @@ from busenv.evaluation.dependencies import file_hashes
 from busenv.game.board import make_board
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import load_model, save_model
-from busenv.observation import VERSION, observe
+from busenv.observation import VERSION
 from busenv.play.launch import make_catalogue
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import read_config
-from tests.support.mutate import Trap
+from tests.support.networks import positions, random_network
 from tests.support.worlds import largest
 
 
@@ -249,38 +244,6 @@ def test_a_model_of_a_custom_board_plays_only_that_board(kind: str, tmp_path: Pa
         make_agent(f"net:{path}")
 
 
-@pytest.mark.parametrize(("kind", "outputs"), [("mlp", 1), ("seats", 10)])
-def test_network_outputs_of_a_row_do_not_depend_on_other_rows(kind: str, outputs: int) -> None:
-    board = load_board("city")
-    network = build_network(kind, board, 8, seed=3)
-    rows = np.stack([observe(Game(players, seed=players)) for players in (3, 4, 5)])
-    logits, values = network(torch.from_numpy(rows))
-    assert logits.shape == (3, board.num_actions)
-    assert values.shape == (3, outputs)
-    row_logits, row_values = network(torch.from_numpy(rows[1:2]))
-    assert torch.allclose(row_logits[0], logits[1], atol=1e-6)
-    assert torch.allclose(row_values[0], values[1], atol=1e-6)
-    (logits.sum() + values.sum()).backward()
-    assert all(weight.grad is not None for weight in network.parameters())
-    again = build_network(kind, board, 8, seed=3)
-    assert all(
-        torch.equal(a, b) for a, b in zip(network.parameters(), again.parameters(), strict=True)
-    )
-
-
-def test_a_pickled_model_is_refused_and_not_executed(tmp_path: Path) -> None:
-    path = tmp_path / "small.safetensors"
-    save_model(fresh_network(), load_board("city"), path, CARD)
-    card = path.with_suffix(".json")
-    good = json.loads(card.read_text())
-    torch.save({"trap": Trap(tmp_path / "sprung")}, path)
-    good["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    card.write_text(json.dumps(good))
-    with pytest.raises(ValueError, match="is not a network of kind 'mlp'"):
-        make_agent(f"ppo:{path}")
-    assert not (tmp_path / "sprung").exists()
-
-
 def test_temperature_sharpens_the_policy(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     network = fresh_network()
@@ -297,6 +260,8 @@ def test_temperature_sharpens_the_policy(tmp_path: Path) -> None:
     assert kinds[0] <= kinds[1] < kinds[2] <= kinds[3]
     save_model(network, load_board("city"), path, {**CARD, "temperature": 0.0})
     assert len(set(make_agent(f"ppo:{path}").choose(many, game.board).tolist())) == 1
+    with pytest.raises(ValueError, match="agent 'greedy' gives no estimates"):
+        make_agent("greedy").estimate(game)
     favourite = agents[2].estimate(game)[1][0][0]
     assert agents[0].act(game) == favourite
     assert agents[0].action_probabilities(many[:1], game.board).argmax() == favourite
@@ -309,6 +274,33 @@ def test_temperature_sharpens_the_policy(tmp_path: Path) -> None:
     assert set(coldest.choose(many, game.board).tolist()) == {favourite}
     with pytest.raises(ValueError, match="temperature is -1; allowed: 0"):
         PolicyAgent(fresh_network(), game.board, temperature=-1)
+
+
+@pytest.mark.parametrize("relative_types", [False, True])
+def test_a_function_of_rows_and_masks_becomes_an_agent(relative_types: bool) -> None:
+    """It plays like the network that the function evaluates."""
+    board, games = load_board("city"), positions(200)
+    network = random_network("mlp", 16, relative_types=relative_types)
+
+    def policy(rows: np.ndarray, masks: np.ndarray) -> torch.Tensor:
+        assert masks.dtype == bool
+        return network(torch.from_numpy(rows))[0]  # with gradients
+
+    by_function = from_policy(policy, relative_types=relative_types, temperature=0.5, name="mine")
+    by_network = PolicyAgent(network, board, temperature=0.5)
+    np.testing.assert_allclose(
+        by_function.action_probabilities(games, board),
+        by_network.action_probabilities(games, board),
+        atol=1e-4,
+    )
+    favourites = from_policy(policy, relative_types=relative_types, temperature=0)
+    assert len({favourites.act(Game(seed=2)) for _ in range(20)}) == 1
+    score = play_match([by_function, "random", "random"], 9)[0]
+    assert (score.name, score.games) == ("mine", 9)
+    with pytest.raises(ValueError, match=r"returned an array of shape \(1, 3\)"):
+        from_policy(lambda rows, masks: np.zeros((1, 3))).act(Game(seed=2))
+    with pytest.raises(ValueError, match="temperature is 101"):
+        from_policy(policy, temperature=101)
 
 
 def test_games_of_another_board_are_refused() -> None:
@@ -336,33 +328,11 @@ def test_action_probabilities_sum_to_one_over_legal_actions(spec: str) -> None:
         assert (shares.argmax(axis=1) == actions).all()
 
 
-def test_estimates_list_legal_actions_by_probability() -> None:
+def test_games_of_another_shape_are_refused() -> None:
     game = Game(seed=2)
-    agent, twin = (PolicyAgent(fresh_network(), game.board, seed=3) for _ in range(2))
-    chances, favourites = agent.estimate(game)
-    assert chances == []
-    actions, shares = zip(*favourites, strict=True)
-    assert set(actions) <= set(game.legal_actions())
-    assert list(shares) == sorted(shares, reverse=True)
-    assert 0 < sum(shares) <= 1
-    assert agent.act(game) == twin.act(game)  # estimate() does not change the random stream
-    with pytest.raises(ValueError, match="agent 'greedy' gives no estimates"):
-        make_agent("greedy").estimate(game)
-
-
-@pytest.mark.parametrize("spec", ["random", "greedy", "planner", "uct:10", "ppo:city-2"])
-def test_games_of_a_file_are_valid_input(spec: str, tmp_path: Path) -> None:
-    game = Game(seed=2)
-    games = np.repeat(game.arrays()[0], 3)
-    np.save(tmp_path / "games.npy", games)
-    loaded = np.load(tmp_path / "games.npy")
-    expected = make_agent(spec, 1).choose(games, game.board)
-    assert set(expected.tolist()) <= set(game.legal_actions())
-    assert (games == game.arrays()[0]).all()
-    assert (make_agent(spec, 1).choose(loaded, game.board) == expected).all()
-    for wrong in (games[0], games[:, None], np.zeros(3)):
+    for wrong in (game.arrays()[0][0], game.arrays()[0][:, None], np.zeros(3)):
         with pytest.raises(ValueError, match=r"allowed: GAME records, \(N,\)"):
-            make_agent(spec, 1).choose(wrong, game.board)
+            make_agent("greedy").choose(wrong, game.board)
 
 
 @pytest.mark.parametrize(
@@ -425,37 +395,3 @@ def test_copies_of_agents_continue_like_the_original(
     assert (twin.choose(games, game.board) == agent.choose(games, game.board)).all()
     for each in (agent, twin):
         each.close()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_search_has_its_own_threads_in_a_forked_process_and_releases_them() -> None:
-    before, agent, game = threading.active_count(), make_agent("uct@2:12", 3), Game(seed=2)
-    agent.act(game)
-    agent.reset(3)
-    context = multiprocessing.get_context("fork")
-    queue = context.SimpleQueue()
-    child = context.Process(target=lambda: queue.put(agent.act(game)), daemon=True)
-    child.start()
-    child.join(60)
-    assert child.exitcode == 0
-    assert queue.get() == agent.act(game)
-    assert threading.active_count() == before + 1
-    agent.close()
-    assert threading.active_count() == before
-
-
-@pytest.mark.parametrize("spec", ["net:city-2", "az:city-3:4"])
-def test_copies_of_agents_have_networks_of_their_own(spec: str) -> None:
-    """A changed network changes the decisions of its own agent only."""
-    game, agent = Game(seed=2), make_agent(spec, 3)
-    assert isinstance(agent, PolicyAgent | AzAgent)
-    agent.act(game)
-    changed, unchanged = deepcopy(agent), deepcopy(agent)
-    changed.network.get_parameter("policy.2.weight").data *= -1
-    one, other, expected = (
-        each.action_probabilities(game.arrays()[0], game.board)
-        for each in (agent, changed, unchanged)
-    )
-    assert (one == expected).all()
-    assert (other != expected).any()

@@ -68,16 +68,6 @@ def test_search_agents_play_whole_games_repeatably(
             decide(game)
 
 
-def test_a_closed_agent_starts_from_scratch(kind: Callable[..., SearchAgent]) -> None:
-    agent, game = kind("20"), in_the_middle()
-    game.step(agent.act(game))
-    agent.close()
-    assert agent.act(game) in game.legal_actions()
-    agent.reset(2)
-    agent.close()
-    assert agent.act(game) == kind("20", seed=2).act(game)
-
-
 def test_searches_of_many_games_do_not_depend_on_threads(kind: Callable[..., SearchAgent]) -> None:
     games = [in_the_middle(3 + k % 3, 8 * k) for k in range(12)]
     batch, policies = np.concatenate([game.arrays()[0] for game in games]), []
@@ -190,17 +180,6 @@ def test_playouts_without_the_network_count_wins() -> None:
     assert (won.max(axis=0) > 0).all()
 
 
-def test_a_root_with_infinite_logits_has_no_edges() -> None:
-    network = decisive_network()
-    network.get_parameter("policy.2.bias").data.fill_(torch.inf)
-    search = make_az_search(AzSettings(), read_weights(network))
-    tree = make_tree(3000, 60_000)
-    set_root(tree, in_the_middle().arrays()[0])
-    with pytest.raises(ValueError, match="the network's logits are not finite"):
-        begin_search(tree, search, CITY.array)
-    assert tree.nodes[0]["edges"] == 0
-
-
 def test_a_search_does_not_depend_on_the_previous_search() -> None:
     tree, search = grown(in_the_middle(4, 90), 50)
     set_root(tree, in_the_middle().arrays()[0])
@@ -268,18 +247,6 @@ def test_the_improved_policy_weighs_a_value_by_its_visits() -> None:
     root_weights(tree, search, weights)
     assert weights[edges["action"][often]] > 0
     assert weights[edges["action"][once]] == 0
-
-
-def test_visits_of_an_earlier_search_do_not_drop_the_best_action() -> None:
-    tree, search = grown(in_the_middle(), 32)
-    edges = tree.edges[: tree.nodes[0]["edges"]]
-    action = search.ranking[0]
-    before = (action + 1) % len(edges)
-    edges["visits"][before] = 1000
-    edges["total"][before] = 990 * edges["total"][action] / edges["visits"][action]
-    weights = np.zeros(CITY.num_actions, np.float32)
-    root_weights(tree, search, weights)
-    assert weights[edges["action"][[action, before]]].all()
 
 
 def test_the_tree_is_reused_within_a_game(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -137,26 +136,6 @@ def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
             actions = agent.choose(games, board)
             masks = observe_inputs(games, board.array, loaded.inputs)[1]
             assert masks[np.arange(8), actions].all()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"width": 2000}, "width is 2000; allowed for network 'board': 1 to 1024"),
-        ({"width": 16}, "is not a network of kind 'board' and width 16"),
-        ({"network": "mlp"}, "board is missing"),
-    ],
-)
-def test_cards_of_other_networks_are_refused(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
-    path, card = tmp_path / "model.safetensors", tmp_path / "model.json"
-    save_model(
-        random_network("board", 8), load_board("city"), path, {"network": "board", "width": 8}
-    )
-    card.write_text(json.dumps(json.loads(card.read_text()) | change))
-    with pytest.raises(ValueError, match=message):
-        load_model(path, load_board("city"))
 
 
 def test_rows_begin_with_the_map() -> None:

@@ -15,12 +15,10 @@ from busenv import Game
 from busenv.agents import make_agent
 from busenv.agents.policy_agent import PolicyAgent
 from busenv.io import LARGEST
-from busenv.networks import model_files
-from busenv.networks.factory import build_network, weights_of
+from busenv.networks.factory import build_network
 from busenv.networks.logits import action_probabilities
-from busenv.networks.model_files import load_model, save_model
+from busenv.networks.model_files import save_model
 from busenv.observation import observe_games
-from busenv.train.ppo import PPOSettings, evaluate, make_rollout, update
 from tests.support.networks import CITY, positions
 
 
@@ -42,48 +40,6 @@ def change_weights(path: Path, tensors: dict[str, torch.Tensor]) -> None:
     data = save(tensors)
     path.write_bytes(data)
     change_card(path, sha256=hashlib.sha256(data).hexdigest())
-
-
-def test_a_model_is_read_again_while_it_is_written(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = tmp_path / "other.safetensors"
-    network = build_network("mlp", CITY, 8, seed=1)
-    save_model(network, CITY, other, {"network": "mlp", "width": 8})
-    model.write_bytes(other.read_bytes())  # the card is still the previous one
-    pauses = []
-
-    def second(seconds: float) -> None:
-        pauses.append(seconds)
-        model.with_suffix(".json").write_bytes(other.with_suffix(".json").read_bytes())
-
-    with monkeypatch.context() as patched:
-        patched.setattr(model_files.time, "sleep", pauses.append)
-        for load_it in (lambda: make_agent(f"net:{model}"), lambda: load_model(model, CITY)):
-            with pytest.raises(ValueError, match=r"does not match the checksum in its card"):
-                load_it()
-        patched.setattr(model_files.time, "sleep", second)
-        loaded, _ = load_model(model, CITY)
-    assert len(pauses) == 3
-    assert all(map(torch.equal, loaded.state_dict().values(), network.state_dict().values()))
-
-
-@pytest.mark.parametrize("width", [2000, 8192, 10**6, 10**18])
-def test_no_network_is_built_for_a_wide_card_on_a_small_file(
-    width: int, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing of the network's size is allocated for a file of 79 kB."""
-    monkeypatch.setattr(model_files, "build_network", lambda *_: pytest.fail("it was built"))
-    change_card(model, width=width)
-    assert model.stat().st_size == pytest.approx(79_000, rel=0.02)
-    words = (
-        f"is not a network of kind 'mlp' and width {width}: "
-        if width <= 8192
-        else f"width is {width}; "
-    )
-    with pytest.raises(ValueError, match=words):
-        make_agent(f"net:{model}")
-    assert all(weight.is_meta for weight in weights_of("mlp", CITY, 8192).values())
 
 
 def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> None:
@@ -118,11 +74,8 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
     ("text", "words"),
     [
         ("", "invalid JSON"),
-        ("[" * 100_000, "invalid JSON: recursion limit exceeded"),
-        ("[]", "input should be an object"),
         ("{}", "network is missing"),
         ('{"network": "mlp", "width": 1e400}', "width is inf"),
-        (b"\xff\xfe", "invalid JSON"),
     ],
 )
 def test_malformed_cards_are_refused(text: str | bytes, words: str, model: Path) -> None:
@@ -140,20 +93,12 @@ def test_malformed_cards_are_refused(text: str | bytes, words: str, model: Path)
     ("changes", "words"),
     [
         ({"width": 8.5}, "width is 8.5"),
-        ({"width": True}, "width is True"),
-        ({"width": "w" * 500_000}, "width is 'w"),
         ({"temperature": -1}, "temperature is -1; .* greater than or equal to 0"),
         ({"temperature": 101}, "temperature is 101; .* less than or equal to 100"),
-        ({"temperature": float("nan")}, "temperature is nan"),
-        ({"board": {}}, "board.fingerprint is missing"),
         ({"board": {"fingerprint": 1}}, "board.fingerprint is 1"),
         ({"board": {"fingerprint": "\x1b[31m"}}, r"board.fingerprint is '.x1b\[31m'"),
-        ({"network": "x" * 500_000}, "network is 'xxx"),
-        ({"observation_version": 10**4000}, "observation_version is 1000"),
-        ({"board_file": []}, "board_file is "),
         ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is not valid: "),
         ({"num_actions": 3}, "has 3 actions; its board 375"),
-        ({"network": None}, "network is None"),
         ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, seats"),
         ({"observation_version": 0}, "version 0; this busenv has"),
         ({"width": 17}, "not a network of kind 'mlp' and width 17"),
@@ -190,12 +135,6 @@ def test_illegal_actions_have_probability_0_at_every_temperature() -> None:
             assert masks[np.arange(len(games)), agent.choose(games, CITY)].all()
 
 
-@pytest.mark.parametrize("spec", ["ppo@100000000:", "net@100.1:", "net@" + "9" * 400 + ":"])
-def test_temperatures_are_bounded(spec: str, model: Path) -> None:
-    with pytest.raises(ValueError, match=r"temperature is .*; allowed: 0 \(greedy\) to 100"):
-        make_agent(f"{spec}{model}")
-
-
 @pytest.mark.parametrize("kind", ["mlp", "seats", "features"])
 def test_a_network_that_overflows_fails_at_its_decision(kind: str, tmp_path: Path) -> None:
     path, card = tmp_path / "large.safetensors", {"network": kind, "width": 8}
@@ -218,41 +157,3 @@ def test_a_network_that_overflows_fails_at_its_decision(kind: str, tmp_path: Pat
         agent, game = make_agent(saved(value_2_bias=bias, shared_bias=1e6), 1), Game(3, seed=1)
         for _ in range(30):
             game.step(agent.act(game))
-
-
-def test_finished_games_are_refused() -> None:
-    with pytest.raises(ValueError, match="no action is legal: a game is over"):
-        action_probabilities(np.zeros((1, 3), np.float32), np.zeros((1, 3), bool), 1.0)
-    game, agent = Game(3, seed=1), make_agent("net:city-2")
-    while not game.is_over:
-        game.step(agent.act(game))
-    with pytest.raises(ValueError, match="no action is legal: a game is over"):
-        agent.choose_trusted(game.arrays()[0], CITY)
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e9])
-def test_losses_and_gradients_stay_finite_under_masks(scale: float) -> None:
-    observations, masks = map(torch.from_numpy, observe_games(positions(300), CITY))
-    network = build_network("mlp", CITY, 8)
-    network.get_parameter("policy.2.bias").data.normal_(0, scale)
-    log_probs, values = evaluate(network, observations, masks, False)
-    assert log_probs[masks].isfinite().all()
-    actions = log_probs.argmax(dim=1)
-    rollout = make_rollout(1, 300, observations.shape[1], masks.shape[1], torch.device("cpu"))
-    for buffer, content in (
-        (rollout.observations, observations), (rollout.masks, masks), (rollout.actions, actions),
-        (rollout.log_probs, log_probs.gather(1, actions[:, None])[:, 0].detach()),
-        (rollout.values, values.detach()),
-    ):  # fmt: skip
-        buffer[0] = content
-    rollout.is_learners.fill_(True)
-    rollout.terminations.fill_(True)
-    losses = update(
-        network, torch.optim.Adam(network.parameters()), rollout,
-        settings=PPOSettings(batch_size=64), generator=torch.Generator(),
-    )  # fmt: skip
-    assert all(np.isfinite(loss) for loss in losses.values())
-    assert 0 <= losses["entropy"] <= float(masks.sum(dim=1).log().mean()) + 1e-4
-    gradients = [weight.grad for weight in network.parameters()]
-    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
-    assert all(weight.isfinite().all() for weight in network.parameters())

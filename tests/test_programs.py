@@ -5,17 +5,12 @@ import os
 import select
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from busenv import Game
 from busenv.agents import make_agent
-from busenv.agents.base import AgentError
-from busenv.agents.external import program
-from tests.support.programs import EXAMPLE, command, is_gone, runs
+from tests.support.programs import EXAMPLE, command, is_gone
 
 
 def test_standard_error_of_a_program_is_ignored(write: Callable[..., str]) -> None:
@@ -86,76 +81,6 @@ if asked("quit"):
     )
     assert (done.stdout, done.stderr) == ("8\n", "")
     assert mark.exists()
-
-
-WORKER = """
-import os, sys, threading, time
-from busenv import Game
-from busenv.agents import make_agent
-agent = make_agent(sys.argv[1])
-thread = threading.Thread(target=agent.act, args=(Game(3, seed=1),))
-thread.start()
-thread.join()
-agent.act(Game(3, seed=1))  # the thread that started the program has ended
-print(os.getpid(), flush=True)
-time.sleep(60)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to look into")
-def test_programs_end_with_a_worker_that_is_killed_2_tries(
-    write: Callable[..., str], tmp_path: Path
-) -> None:
-    spec = write(f"""
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-with open({str(tmp_path / "pids")!r}, "a") as file:
-    print(os.getpid(), child.pid, file=file, flush=True)
-for line in sys.stdin:
-    if line.startswith("go"):
-        say("bestmove " + line.split()[6])
-time.sleep(60)
-""")
-    workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER, spec], stdout=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    for worker in workers:
-        assert worker.stdout is not None
-        assert worker.stdout.readline()
-    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-    assert len(pids) == 4
-    assert all(map(runs, pids))
-    for worker in workers:
-        worker.kill()
-        worker.communicate()  # waits, and closes the pipe
-    deadline = time.monotonic() + 2
-    while any(map(runs, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not [pid for pid in pids if runs(pid)]
-
-
-def test_guards_end_with_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    guards: list[subprocess.Popen[bytes]] = []
-    start = program._start_guard
-
-    def noted(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
-        guard = start(process)
-        assert guard is not None
-        guards.append(guard)
-        return guard
-
-    monkeypatch.setattr(program, "_start_guard", noted)
-    agent = make_agent(f"exec:{command(EXAMPLE)}")
-    agent.act(Game(3, seed=1))
-    (guard,) = guards
-    assert guard.poll() is None
-    agent.close()
-    assert guard.poll() is not None
-    monkeypatch.undo()
-    monkeypatch.setattr(program, "GUARD", ["no-such-guard"])
-    with pytest.raises(AgentError, match=r"cannot be started: .*no-such-guard"):
-        agent.act(Game(3, seed=1))
 
 
 def test_no_shell_runs_the_command(tmp_path: Path) -> None:

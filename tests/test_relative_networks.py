@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 from busenv.core.state import FIRST_BUILD
 from busenv.networks.compiled_network import (
@@ -17,7 +15,6 @@ from busenv.networks.compiled_network import (
 from busenv.networks.factory import build_network
 from busenv.networks.inference import make_policy
 from busenv.networks.inputs import Inputs
-from busenv.networks.mlp import Mlp
 from busenv.networks.model_files import load_model, save_model
 from busenv.train.expert_iteration.samples import make_batch
 from tests.support.networks import CITY, positions, random_network
@@ -42,18 +39,6 @@ def relabelled_samples(samples: np.ndarray) -> np.ndarray:
     return twins
 
 
-class ByTorch(nn.Module):
-    """A network that is evaluated by torch instead of compiled code."""
-
-    def __init__(self, network: Mlp) -> None:
-        super().__init__()
-        self.network, self.inputs = network, network.inputs
-
-    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        policy, values = self.network(rows)
-        return policy, values
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
     network, games = random_network(kind, 24, relative_types=True), positions(150)
@@ -61,8 +46,6 @@ def test_relabelled_types_change_no_policy_or_value(kind: str) -> None:
     columns = relabelled_ids(np.arange(CITY.num_actions))
     turned = make_policy(network)(relabelled(games, 1), CITY, 1.0)
     np.testing.assert_allclose(turned[:, columns], policies, atol=1e-6)
-    by_torch = make_policy(ByTorch(network))(games, CITY, 1.0)  # type: ignore[arg-type]
-    np.testing.assert_allclose(by_torch, policies, atol=1e-4)
     plain = make_policy(random_network(kind, 24))
     assert (
         np.abs(plain(relabelled(games, 1), CITY, 1.0)[:, columns] - plain(games, CITY, 1.0)).max()

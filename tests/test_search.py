@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from busenv import EDITIONS, Game, Phase, load_board
-from busenv.agents import Agent, evaluation, make_agent
+from busenv.agents import make_agent
 from busenv.agents.uct_agent import UctAgent
 from busenv.core.bits import GOLDEN, mix, subtract_bytes
 from busenv.core.jit import kernel
@@ -20,6 +19,7 @@ from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
 from busenv.game.board import make_board
+from busenv.heuristics import evaluation
 from busenv.heuristics.evaluation import (
     COUNT,
     FEATURES,
@@ -30,7 +30,6 @@ from busenv.heuristics.evaluation import (
 )
 from busenv.heuristics.playout import playout_action
 from busenv.search.uct_search import UctSettings
-from tests.support.plain_uct import PlainUct
 from tests.support.worlds import random_board, random_rules
 
 CITY = load_board("city")
@@ -146,19 +145,6 @@ def test_playouts_are_legal_on_any_board_and_by_any_rules() -> None:
         assert game.is_over
 
 
-def wins_against(agent: Agent, others: Sequence[Agent | PlainUct], games: int) -> int:
-    """Games that an agent wins, in each seat equally often."""
-    won, players = 0, 1 + len(others)
-    for number in range(games):
-        seat, first = number % players, number // players % players
-        game = Game(players, first_player=first, seed=number)
-        while not game.is_over:
-            k = (game.current_player - seat) % players
-            game.step((others[k - 1] if k else agent).act(game))
-        won += game.ranking()[seat] == 0
-    return won
-
-
 def test_long_searches_play_out_to_the_end() -> None:
     """Early in a game, playouts to the end give other values than playouts of two rounds."""
 
@@ -169,19 +155,6 @@ def test_long_searches_play_out_to_the_end() -> None:
     assert (chances() == chances(full_playout_visits=10**9)).all()
     assert (chances() != chances(full_playout_visits=200)).any()
     assert (chances(full_playout_visits=0) == chances(playout_rounds=1000)).all()
-
-
-@pytest.mark.slow
-def test_a_long_search_is_not_weaker_than_plain_uct() -> None:
-    """With many simulations, handcrafted knowledge does not weaken the search."""
-    others = [PlainUct(6000, seed) for seed in range(3)]
-    assert wins_against(make_agent("uct:6000"), others, 40) >= 10
-
-
-@pytest.mark.slow
-def test_a_bundled_network_wins_against_plain_uct_with_three_players() -> None:
-    others = [PlainUct(1500, seed) for seed in range(2)]
-    assert wins_against(make_agent("net:city-4", 1), others, 90) >= 45
 
 
 def test_search_takes_the_last_time_stone_to_win() -> None:

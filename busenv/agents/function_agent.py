@@ -8,34 +8,22 @@ from typing import Any
 import numpy as np
 
 from busenv import Board
-from busenv.agents.base import CompiledAgent
+from busenv.agents.policy_agent import DistributionAgent
 from busenv.core.relative_types import write_absolute_policies
-from busenv.networks.inference import draw_actions
-from busenv.networks.logits import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, action_probabilities
+from busenv.networks.logits import action_probabilities
 from busenv.observation import observe_games
 
 Policy = Callable[[np.ndarray, np.ndarray], Any]
 
 
-class FunctionAgent(CompiledAgent):
+class FunctionAgent(DistributionAgent):
     """Samples from a policy that a function computes; see `from_policy`."""
 
     def __init__(
         self, policy: Policy, *, relative_types: bool, temperature: float, name: str
     ) -> None:
-        if not 0 <= temperature <= HIGHEST_TEMPERATURE:
-            raise ValueError(
-                f"temperature is {temperature!r}; allowed: 0 (greedy) to {HIGHEST_TEMPERATURE:g}"
-            )
         self._policy, self._relative_types = policy, relative_types
-        self._temperature = temperature
-        super().__init__(name, seed=0)
-
-    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        probabilities = self._probabilities(games, board)
-        if self._temperature == 0:
-            return probabilities.argmax(axis=1)
-        return draw_actions(probabilities, self._rng_state)
+        super().__init__(name, 0, temperature)
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         rows, masks = observe_games(games, board, True, self._relative_types)
@@ -45,8 +33,7 @@ class FunctionAgent(CompiledAgent):
                 f"the policy {self.name!r} returned an array of shape {logits.shape} for masks of "
                 f"shape {masks.shape}; return one logit for each action"
             )
-        temperature = max(self._temperature, LOWEST_TEMPERATURE)
-        policies = action_probabilities(logits, masks, temperature)
+        policies = action_probabilities(logits, masks, self._temperature)
         if not self._relative_types:
             return policies
         out = np.zeros_like(policies)

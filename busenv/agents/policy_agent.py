@@ -1,4 +1,4 @@
-"""The `net` agent: a network's policy without a search."""
+"""Agents that sample from a distribution over actions; `net`, of a network's policy."""
 
 from __future__ import annotations
 
@@ -19,16 +19,44 @@ if TYPE_CHECKING:
 TOP_ACTIONS = 5  # in an estimate
 
 
-class PolicyAgent(CompiledAgent):
+class DistributionAgent(CompiledAgent):
+    """Samples an action from its distribution; subclasses define `_probabilities`.
+
+    temperature: 0 to 100, by which `_probabilities` divides logits, but at least by
+        LOWEST_TEMPERATURE; 0 always takes the most likely action.
+    """
+
+    def __init__(self, name: str, seed: int, temperature: float) -> None:
+        if not 0 <= temperature <= HIGHEST_TEMPERATURE:
+            raise ValueError(
+                f"temperature is {temperature!r}; allowed: 0 (greedy) to {HIGHEST_TEMPERATURE:g}"
+            )
+        self._is_greedy = temperature == 0
+        self._temperature = max(temperature, LOWEST_TEMPERATURE)
+        super().__init__(name, seed)
+
+    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        probabilities = self._probabilities(games, board)
+        if self._is_greedy:
+            return probabilities.argmax(axis=1)
+        return draw_actions(probabilities, self._rng_state)
+
+    def _estimate(self, game: Game) -> Estimate:
+        """Return the most likely actions, and no chances to win, which a policy lacks."""
+        probabilities = self._probabilities(game.arrays()[0], game.board)[0]
+        legal = np.array(game.legal_actions())
+        best = legal[np.argsort(-probabilities[legal], kind="stable")[:TOP_ACTIONS]]
+        return [], list(zip(best.tolist(), probabilities[best].tolist(), strict=True))
+
+
+class PolicyAgent(DistributionAgent):
     """Samples from a network's distribution over the legal actions.
 
-    network: a `busenv.networks.network.Network` on the CPU or a GPU, where changes of its
-        weights take effect at once; or its `Weights`, which need no torch.
-    board: the board, or the set of boards, that the network was trained on; of no effect for a
+    network: a `busenv.networks.network.Network` on the CPU, where changes of its weights take
+        effect at once; or its `Weights`, which need no torch.
+    board: the board, or the set of boards, that the network was trained on; ignored for a
         network that plays any board. Games on another board, or of another size than the set's, are
         refused with a ValueError.
-    temperature: 0 to 100, by which logits are divided, but at least by LOWEST_TEMPERATURE; 0 always
-        takes the most likely action.
     """
 
     def __init__(
@@ -40,15 +68,10 @@ class PolicyAgent(CompiledAgent):
         seed: int = 0,
         temperature: float = 1.0,
     ) -> None:
-        if not 0 <= temperature <= HIGHEST_TEMPERATURE:
-            raise ValueError(
-                f"temperature is {temperature!r}; allowed: 0 (greedy) to {HIGHEST_TEMPERATURE:g}"
-            )
         self.network = network
         self.board = None if network.inputs.has_map else board
-        self._temperature = temperature
         self._policy = make_policy(network)
-        super().__init__(name, seed)
+        super().__init__(name, seed, temperature)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -59,20 +82,7 @@ class PolicyAgent(CompiledAgent):
         super().__setstate__(state)
         self._policy = make_policy(self.network)
 
-    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        probabilities = self._probabilities(games, board)
-        if self._temperature == 0:
-            return probabilities.argmax(axis=1)
-        return draw_actions(probabilities, self._rng_state)
-
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
-        return self._policy(games, board, max(self._temperature, LOWEST_TEMPERATURE))
-
-    def _estimate(self, game: Game) -> Estimate:
-        """Return the most likely actions, and no chances to win, which a policy lacks."""
-        probabilities = self._probabilities(game.arrays()[0], game.board)[0]
-        legal = np.array(game.legal_actions())
-        best = legal[np.argsort(-probabilities[legal], kind="stable")[:TOP_ACTIONS]]
-        return [], list(zip(best.tolist(), probabilities[best].tolist(), strict=True))
+        return self._policy(games, board, self._temperature)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable
@@ -54,7 +53,6 @@ class SearchAgent(CompiledAgent):
             )
         self._simulations, self._seconds, self._threads = simulations, seconds, threads
         self._pool: ThreadPoolExecutor | None = None  # kept: starting threads is slow
-        self._pool_process = 0
         super().__init__(name, seed)
         self.close()
 
@@ -62,7 +60,7 @@ class SearchAgent(CompiledAgent):
         # Threads cannot be copied or pickled, and copied search states would not follow later
         # changes of the copy's network.
         state = super().__getstate__()
-        return {**state, "_pool": None, "_pool_process": 0, "_searches": []}
+        return {**state, "_pool": None, "_searches": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -84,7 +82,7 @@ class SearchAgent(CompiledAgent):
         with self._lock:
             if self._pool:
                 self._pool.shutdown()
-                self._pool, self._pool_process = None, 0
+                self._pool = None
             self._history = None
             self._board: Board | None = None
             self._searches = []
@@ -142,8 +140,8 @@ class SearchAgent(CompiledAgent):
     def _on_threads(self, board: Board, work: Callable[..., None], *arguments: Any) -> None:
         """Call work(thread, *arguments) on each thread, the first on the calling one."""
         self._prepare(board)
-        if self._threads > 1 and self._pool_process != os.getpid():  # a forked process has none
-            self._pool, self._pool_process = ThreadPoolExecutor(self._threads - 1), os.getpid()
+        if self._threads > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads - 1)
         helpers: list[Future[None]] = []
         try:
             for thread in range(1, self._threads):

@@ -1,16 +1,15 @@
-"""Networks as functions: in compiled code where possible, else by torch."""
+"""Networks on the CPU as functions, in compiled code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from busenv import Board
 from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, gil_kernel, kernel
-from busenv.core.relative_types import write_absolute_policies
 from busenv.core.state import OVER
 from busenv.networks.compiled_layers import softmax
 from busenv.networks.compiled_network import (
@@ -20,8 +19,7 @@ from busenv.networks.compiled_network import (
     make_workspace,
     read_weights,
 )
-from busenv.networks.inputs import Inputs, observe_inputs
-from busenv.networks.logits import GAME_OVER, action_probabilities
+from busenv.networks.logits import GAME_OVER
 
 if TYPE_CHECKING:  # weights play without torch
     from busenv.networks.network import Network
@@ -74,12 +72,10 @@ def make_policy(network: Network | Weights) -> Policy:
     """Return the policy of a network as a function of games, their board, and a temperature.
 
     It takes games, GAME, (N,), which it does not validate, and a temperature above 0. It returns
-    the probability of each action, float32, (N, num_actions), and raises ValueError as
-    `action_probabilities` does. It owns its arrays: one thread at a time may call it.
+    the probability of each action, float32, (N, num_actions), and raises ValueError for a finished
+    game and for logits that are not finite. It owns its arrays: one thread at a time may call it.
     """
-    weights = _compiled_weights(network)
-    if weights is None:
-        return _torch_policy(network)
+    weights = network if isinstance(network, Weights) else read_weights(network)
     work = make_workspace(weights)
 
     def compiled(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
@@ -88,33 +84,3 @@ def make_policy(network: Network | Weights) -> Policy:
         return out
 
     return compiled
-
-
-def _torch_policy(network: Any) -> Policy:
-    import torch
-
-    inputs: Inputs = network.inputs
-
-    def policy(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
-        rows, masks = observe_inputs(games, board.array, inputs)
-        device = next(network.parameters()).device
-        with torch.no_grad():
-            logits, _ = network(torch.from_numpy(rows).to(device))
-        policies = action_probabilities(logits.cpu().numpy(), masks, temperature)
-        if not inputs.relative_types:
-            return policies
-        out = np.zeros_like(policies)
-        write_absolute_policies(games, board.array, policies, out)
-        return out
-
-    return policy
-
-
-def _compiled_weights(network: Any) -> Weights | None:
-    """Return the weights of a Network on the CPU; None for other networks, which torch runs."""
-    if isinstance(network, Weights):
-        return network
-    from busenv.networks.network import Network
-
-    on_cpu = isinstance(network, Network) and network.eval_weights.device.type == "cpu"
-    return read_weights(network) if on_cpu else None

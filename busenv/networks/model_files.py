@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,7 +46,6 @@ WEIGHTS_SUFFIX, CARD_SUFFIX = ".safetensors", ".json"
 ANY_BOARD = "board"  # the kind of network that plays any board
 BUNDLED = Path(__file__).parent / "models"
 HEADER = 100_000  # bytes at most of a weights file besides the weights
-RETRY_SECONDS = 0.1  # until a writer has replaced the second of the two files
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
@@ -99,9 +97,8 @@ def board_reference(boards: Board | GeneratedBoards) -> dict[str, Any]:
 def save_model(
     network: Network, boards: Board | GeneratedBoards, path: str | Path, card: dict[str, Any]
 ) -> None:
-    """Write PATH (.safetensors) and its card, each atomically and without following links.
+    """Write PATH (.safetensors) and its card, each atomically.
 
-    A reader that meets the new weights with the old card retries.
     boards: the board, or the set of boards, that the network was trained on; of no effect for one
     that plays any board. card: `network` and `width` as for `build_network`, and any further keys.
 
@@ -170,19 +167,14 @@ def model_path(name: str) -> Path:
     return BUNDLED / f"{name}{WEIGHTS_SUFFIX}"
 
 
-class _MismatchError(ValueError):
-    """The weights do not match the card's checksum."""
-
-
 def _load(
-    path: Path, boards: Board | GeneratedBoards | None = None, retry: bool = True
+    path: Path, boards: Board | GeneratedBoards | None = None
 ) -> tuple[Network, ModelCard, Board | GeneratedBoards | None]:
     """Return a model with its card and the board, or the set of boards, that it was trained on.
 
     The last is None if it plays any board.
 
-    boards: to play on; None for its own. retry: read again if weights and card do not match, since
-    a writer may be between the two files.
+    boards: to play on; None for its own.
     """
     card = _read_card(path.with_suffix(CARD_SUFFIX))
     own = None if card.network == ANY_BOARD else _boards_of(path, card)
@@ -190,13 +182,7 @@ def _load(
     if boards is not None and (one_for_many or not is_playable(board_at(boards, 0), own)):
         raise ValueError(f"{path} was trained on another board than {boards!r}")
     first = None if own is None else board_at(own, 0)
-    try:
-        return _load_network(path, card, first), card, own
-    except _MismatchError:
-        if not retry:
-            raise
-    time.sleep(RETRY_SECONDS)
-    return _load(path, boards, retry=False)
+    return _load_network(path, card, first), card, own
 
 
 def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
@@ -215,7 +201,7 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
     limit = sum(w.numel() * w.itemsize for w in expected.values()) + HEADER
     data = read_bounded(path, limit=limit)
     if hashlib.sha256(data).hexdigest() != card.sha256:
-        raise _MismatchError(
+        raise ValueError(
             f"{path} does not match the checksum in its card {path.with_suffix(CARD_SUFFIX)}"
         )
     try:

@@ -15,20 +15,17 @@ from typing import BinaryIO, cast
 from busenv.agents.base import AgentError
 
 MAX_LINE = 65536  # bytes of a line from a program, so that none can fill the memory
-# A shell that kills a process group when its standard input closes, so that no program outlives
-# busenv even if busenv is killed. (Linux' parent-death signal depends on the starting thread, and
-# reaches the program alone.)
-GUARD = ["/bin/sh", "-c", 'read line; kill -KILL "-$1"', "guard"]
 GRACE = 1.0  # seconds for a program to end by itself
 KILL_TIMEOUT = 10.0  # seconds for a killed program to end
 
 
 class Program:
-    """A program in a process group of its own, which ends when busenv ends, even if killed.
+    """A program in a process group of its own, which ends when Python exits.
 
     Its own children end too, unless they start another group or session. (On Windows only the
-    program itself ends, and only if busenv exits normally.) It shares busenv's standard error.
-    A thread reads and writes, so that a program that does neither cannot exceed the time limit.
+    program itself ends.) If busenv is killed, the program's standard input ends. It shares busenv's
+    standard error. A thread reads and writes, so that a program that does neither cannot exceed the
+    time limit.
 
     name: the agent's name in errors. arguments: the program and its arguments; no shell runs them.
     """
@@ -39,7 +36,6 @@ class Program:
             self._process = subprocess.Popen(
                 arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
-            guard = _start_guard(self._process)
         except OSError as error:
             raise AgentError(f"{name}: cannot be started: {error}") from error
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -49,7 +45,7 @@ class Program:
         )
         thread.start()
         # Runs once: when called, when this object is garbage, or when Python exits.
-        self.stop = weakref.finalize(self, _stop, self._process, guard, self._messages, thread)
+        self.stop = weakref.finalize(self, _stop, self._process, self._messages, thread)
 
     def ask(self, message: str, seconds: float) -> str:
         """Send lines of text and return the next line that does not begin with the word "info".
@@ -74,24 +70,6 @@ class Program:
         except subprocess.TimeoutExpired:
             return "closed its input or output"
         return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-
-
-def _start_guard(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | None:
-    """Start the guard of a program's group; on failure, kill the program and raise OSError."""
-    if sys.platform == "win32":
-        return None
-    try:
-        return subprocess.Popen(
-            [*GUARD, str(process.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except BaseException:
-        _kill_group(process)
-        with process:  # closes the pipes and waits for the end
-            raise
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
@@ -134,7 +112,6 @@ def _read(output: BinaryIO) -> bytes:
 
 def _stop(
     process: subprocess.Popen[bytes],
-    guard: subprocess.Popen[bytes] | None,
     messages: queue.SimpleQueue[bytes | None],
     thread: threading.Thread,
 ) -> None:
@@ -143,7 +120,4 @@ def _stop(
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(GRACE)
     _kill_group(process)
-    if guard is not None:
-        _kill_group(guard)  # before its input closes: the group number may be in use again
-        cast(BinaryIO, guard.stdin).close()
     thread.join(GRACE)
