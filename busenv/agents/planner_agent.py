@@ -68,13 +68,9 @@ def _planned_actions(games, board, weights, rng_state, work, actions):
 
 
 class PlannerAgent(CompiledAgent):
-    """Takes the action with the highest value of the seat relative to the others.
+    """Takes the action with the highest value of the seat relative to the others."""
 
-    weights: float64, (4, COUNT), of `busenv.heuristics.evaluation`.
-    """
-
-    def __init__(self, seed: int = 0, weights: np.ndarray = WEIGHTS) -> None:
-        self._weights = weights
+    def __init__(self, seed: int = 0) -> None:
         self._work = make_evaluation_workspace(0)
         super().__init__("planner", seed)
 
@@ -82,5 +78,5 @@ class PlannerAgent(CompiledAgent):
         actions = np.zeros(len(games), np.int64)
         if len(self._work.actions) != board.num_actions:
             self._work = make_evaluation_workspace(board.num_actions)
-        _planned_actions(games, board.array, self._weights, self._rng_state, self._work, actions)
+        _planned_actions(games, board.array, WEIGHTS, self._rng_state, self._work, actions)
         return actions

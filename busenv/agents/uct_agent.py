@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from busenv import Board
 from busenv.agents.search_agent import SearchAgent
 from busenv.heuristics.evaluation import WEIGHTS
@@ -13,8 +11,7 @@ from busenv.search.uct_search import UctSearchState, UctSettings, make_uct_searc
 class UctAgent(SearchAgent):
     """Monte Carlo tree search by `search.uct_search`; see `SearchAgent`.
 
-    settings: hyperparameters. weights: float64, (4, COUNT), of the evaluation
-        (`heuristics.evaluation`).
+    settings: hyperparameters.
     """
 
     edges_per_node = 24  # most nodes are never expanded
@@ -28,10 +25,9 @@ class UctAgent(SearchAgent):
         seed: int = 0,
         name: str = "uct",
         settings: UctSettings = UctSettings(),  # noqa: B008 - a constant
-        weights: np.ndarray = WEIGHTS,
     ) -> None:
-        self._settings, self._weights = settings, weights
+        self._settings = settings
         super().__init__(simulations, seconds, threads=threads, seed=seed, name=name)
 
     def _make_search(self, board: Board) -> UctSearchState:
-        return make_uct_search(self._settings, self._weights, board.num_actions)
+        return make_uct_search(self._settings, WEIGHTS, board.num_actions)
