@@ -84,7 +84,13 @@ def checkout(revision: str) -> Path:
     """Return the folder of a version: the given folder, or one with a commit's package."""
     if Path(revision).is_dir():
         return Path(revision).resolve()
-    commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    try:
+        commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    except ValueError as error:
+        raise ValueError(
+            f"{revision!r} is neither a folder nor a commit of the current folder's repository: "
+            f"{error}"
+        ) from None
     folder = (CHECKOUTS / commit.decode().strip()).resolve()
     if not folder.exists():
         root = _git("rev-parse", "--show-toplevel").decode().strip()
