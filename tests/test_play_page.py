@@ -124,7 +124,7 @@ def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player])
     x, y = me.point("site-1")
     tap(x, y + 9)  # taps are imprecise
     me.page.locator("#card .choices button").first.tap()
-    me.wait_for_node(2)
+    me.wait_for_change(1)
     assert me.page.evaluate("document.documentElement.scrollWidth") == 390
     while me.my_turn() and "action-1" not in me.targets():
         me.tap(me.targets()[0])
