@@ -11,6 +11,7 @@ total = 100_000  # decisions of the learner
 envs = gymnasium.make_vec(
     "busenv/Bus-v0",
     num_envs=64,
+    opponents="random",
     reward="shaped",
     observation_dtype="float32",
     autoreset_mode="SameStep",

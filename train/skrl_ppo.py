@@ -17,6 +17,7 @@ games = gymnasium.wrappers.vector.RecordEpisodeStatistics(
     gymnasium.make_vec(
         "busenv/Bus-v0",
         num_envs=64,
+        opponents="random",
         reward="shaped",
         observation_keys=("observation", "action_mask"),
         observation_dtype="float32",

@@ -16,7 +16,9 @@ total = 20_000  # decisions of the learner
 
 def make() -> gymnasium.Env:
     keys = ("obs", "mask")
-    return gymnasium.make("busenv/Bus-v0", observation_keys=keys, observation_dtype="float32")
+    return gymnasium.make(
+        "busenv/Bus-v0", opponents="random", observation_keys=keys, observation_dtype="float32"
+    )
 
 
 games, tests = (DummyVectorEnv([make] * 8) for _ in range(2))

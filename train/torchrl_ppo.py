@@ -15,6 +15,7 @@ total = 100_000  # decisions of the learner
 games = gymnasium.make_vec(
     "busenv/Bus-v0",
     num_envs=64,
+    opponents="random",
     reward="shaped",
     observation_keys=("observation", "action_mask"),
     observation_dtype="float32",

@@ -53,7 +53,7 @@ class CudaVectorEnv(BusVectorEnv):
 
     num_envs and the other arguments are those of `BusVectorEnv`, with these differences:
     reward: a name only.
-    opponents: "random" (default), "greedy", a sequence of the two names, or None.
+    opponents: "greedy" (default), "random", a sequence of the two names, or None.
     illegal: "replace" (default) or "lose".
     observation_keys, observation_dtype, threads, render_mode: only their defaults are accepted.
     copy: True (default) returns fresh tensors; False returns the buffers, which the next step
@@ -77,7 +77,7 @@ class CudaVectorEnv(BusVectorEnv):
         self,
         num_envs: int = 1,
         *,
-        opponents: Opponents = "random",
+        opponents: Opponents = "greedy",
         illegal: Illegal = "replace",
         copy: bool = True,
         **settings: Any,

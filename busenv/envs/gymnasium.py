@@ -48,7 +48,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     num_players: 3, 4 or 5, or a sequence of them to draw from in each episode. Default 4.
     opponents: an agent spec ("random", "greedy", ...), or an object with `act(game)` or
         `choose(games, board)`, for all other seats; or a sequence of them, clockwise from the
-        learner. Default "random". Agents given by spec are reset with a new seed in each episode;
+        learner. Default "greedy". Agents given by spec are reset with a new seed in each episode;
         objects are never reset.
     learner_seat: the learner's seat, or None (default) to draw it in each episode.
     rules, board: as for `busenv.Game`. Default "capstone-2024" and "city". board may also be a set
@@ -75,7 +75,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self,
         num_players: int | Sequence[int] = 4,
         *,
-        opponents: str | Player | Sequence[str | Player] = "random",
+        opponents: str | Player | Sequence[str | Player] = "greedy",
         learner_seat: int | None = None,
         rules: str | Path | Rules = "capstone-2024",
         board: Boards = "city",

@@ -44,7 +44,7 @@ class BusVecEnv(VecEnv):
 
     metadata: dict[str, Any] = {"render_modes": BATCH_RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012
 
-    def __init__(self, num_envs: int, *, opponents: Opponents = "random", **settings: Any) -> None:
+    def __init__(self, num_envs: int, *, opponents: Opponents = "greedy", **settings: Any) -> None:
         if opponents is None:
             warnings.warn(
                 "opponents=None: each row mixes the decisions of all seats, and "

@@ -54,7 +54,7 @@ class BusVectorEnv(VectorEnv):
     rules, board: as for `busenv.Batch`. Default "capstone-2024" and "city".
     reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
     opponents: an agent spec, or an object with `act(game)` or `choose(games, board)`, for all seats
-        but the learner's; or a sequence of them, clockwise from the learner. Default "random". With
+        but the learner's; or a sequence of them, clockwise from the learner. Default "greedy". With
         None the decisions of every seat are returned: a row then mixes the seats' trajectories, and
         a learner must use `seat`, `acting_seat` and `rewards`. Gymnasium's RecordEpisodeStatistics
         would add up the rewards of different seats; sum `rewards` by seat instead.
@@ -95,7 +95,7 @@ class BusVectorEnv(VectorEnv):
         rules: str | Path | Rules = "capstone-2024",
         board: Boards = "city",
         reward: str | Reward = "win",
-        opponents: Opponents = "random",
+        opponents: Opponents = "greedy",
         learner_seat: int | None = None,
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,

@@ -72,7 +72,7 @@ class TextEnv(gymnasium.Env[str, str]):
         self,
         num_players: int | Sequence[int] = 4,
         *,
-        opponents: str | Player | Sequence[str | Player] = "random",
+        opponents: str | Player | Sequence[str | Player] = "greedy",
         learner_seat: int | None = None,
         rules: str | Path | Rules = "capstone-2024",
         board: Boards = "city",
