@@ -13,7 +13,6 @@ from rich.console import Console
 
 from busenv import Rules, load_board
 from busenv.agents.model_agents import load_policy_agent
-from busenv.networks import model_files
 from busenv.networks.factory import build_network
 from busenv.train.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint
 from busenv.train.config_files import read_config
@@ -113,7 +112,6 @@ def test_damaged_training_folders_are_refused_or_read_as_stored(
     monkeypatch.setattr(PPORun, "_warm_up", lambda _: None)
     monkeypatch.setattr(PPORun, "save", lambda _: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
-    monkeypatch.setattr(model_files, "RETRY_SECONDS", 0.0)
     good = weights_in_play(folder)
     assert len(good) == 4
     paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]

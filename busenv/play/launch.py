@@ -243,7 +243,7 @@ async def _serve(
         print(f"Games are saved in {store.folder}. Press Ctrl-C to stop the server.", flush=True)
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
-        await ended
+        await asyncio.shield(ended)  # Ctrl-C cancels this task; the server then ends in order
         preparing.cancel()
 
 

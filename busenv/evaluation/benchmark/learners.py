@@ -52,6 +52,8 @@ class _ScaledRewards(VecEnvWrapper):
 class _PolicyNetwork(nn.Module):
     """A Stable-Baselines3 policy with the outputs of `busenv.networks.network.Network`."""
 
+    plays_any_board = False
+
     def __init__(self, policy: MaskableActorCriticPolicy, relative_types: bool) -> None:
         super().__init__()
         self.policy, self.inputs = policy, Inputs(relative_types)
