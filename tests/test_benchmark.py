@@ -16,7 +16,6 @@ import torch
 from rich.console import Console
 
 from busenv import Game, cli, load_board
-from busenv.agents.policy_agent import PolicyAgent
 from busenv.common.runs import RunError
 from busenv.evaluation.benchmark import benchmark_report, learners, measure, protocol
 from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
@@ -219,9 +218,9 @@ def test_one_seat_learns_and_its_agent_has_the_probabilities_of_the_policy(tmp_p
     rows, masks = observe_games(games, board)
     with torch.no_grad():
         policy = run.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
-        probabilities = policy.distribution.logits.softmax(1).numpy()
-    agent = PolicyAgent(run.agent.network, board)
-    assert np.allclose(agent.action_probabilities(games, board), probabilities, atol=1e-6)
+        logits = policy.distribution.logits / run.config.temperature
+    probabilities = run.agent.action_probabilities(games, board)
+    assert np.allclose(probabilities, logits.softmax(1).numpy(), atol=1e-5)
     assert probabilities.max() < 0.5
 
 

@@ -148,8 +148,9 @@ def test_control_characters_of_files_do_not_reach_the_terminal(
     city = json.loads((BOARDS / "city.json").read_text())
     board.write_text(json.dumps({**city, "name": HOSTILE}))
     played(seed=1, board=board).save(record)
-    loser = {**lines[1]["forfeit"], "why": HOSTILE}
-    games = [{**line, "agents": [HOSTILE] * 3} for line in lines]
+    shown = HOSTILE[:-1]  # a games file with the lone surrogate is refused
+    loser = {**lines[1]["forfeit"], "why": shown}
+    games = [{**line, "agents": [shown] * 3} for line in lines]
     path.write_bytes(as_text(games[0]) + as_text({**games[1], "forfeit": loser}))
     wrong = {**json.loads(record.read_text()), "board": {"name": HOSTILE, "fingerprint": HOSTILE}}
     (tmp_path / "other.json").write_text(json.dumps(wrong))

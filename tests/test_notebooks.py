@@ -22,7 +22,7 @@ NOTEBOOKS = {
     "1_game_and_environment": Expected(
         3, 2, ("is illegal for seat", "over (markers), winner seat")
     ),
-    "2_benchmarking": Expected(4, 1, ("160 games in blocks of 16", "uct:30")),
+    "2_benchmarking": Expected(4, 1, ("192 games in blocks of 96", "uct:30")),
     "3_training": Expected(3, 1, ("training decisions", "place marker on")),
     "4_what_agents_do": Expected(6, 0, ("of 4,830 games", "**uct@2:100** chose the clock")),
     "5_your_own_agent_and_reward": Expected(

@@ -16,7 +16,7 @@ from torch import nn
 from busenv import Game, __version__
 from busenv.agents import make_agent
 from busenv.agents.game_histories import GameHistories
-from busenv.agents.policy_agent import PolicyAgent
+from busenv.agents.policy_agent import DistributionAgent
 from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.networks.factory import build_network
@@ -58,7 +58,7 @@ class TrainingRun:
 
     config: Any  # RunConfig, narrowed by subclasses
     network: Network
-    agent: PolicyAgent
+    agent: DistributionAgent
     optimizer: torch.optim.Optimizer
 
     def __init__(self, config: RunConfig, folder: str | Path) -> None:

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
-from torch import nn
 
-from busenv.agents.policy_agent import PolicyAgent
+from busenv.agents import from_policy
 from busenv.envs.sb3 import BusVecEnv
 from busenv.evaluation.benchmark.results import Entry
-from busenv.networks.inputs import Inputs
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import (
@@ -47,20 +45,6 @@ class _ScaledRewards(VecEnvWrapper):
     def step_wait(self) -> Any:
         observations, rewards, ends, infos = self.venv.step_wait()
         return observations, rewards / self._unit, ends, infos
-
-
-class _PolicyNetwork(nn.Module):
-    """A Stable-Baselines3 policy with the outputs of `busenv.networks.network.Network`."""
-
-    plays_any_board = False
-
-    def __init__(self, policy: MaskableActorCriticPolicy, relative_types: bool) -> None:
-        super().__init__()
-        self.policy, self.inputs = policy, Inputs(relative_types)
-
-    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        distribution: Any = self.policy.get_distribution(observations).distribution
-        return distribution.logits, self.policy.predict_values(observations)
 
 
 class OneSeatRun(TrainingRun):
@@ -101,17 +85,21 @@ class OneSeatRun(TrainingRun):
         )
         self._ppo.set_logger(Logger(None, []))  # the default logger creates a folder per rollout
         policy = self._ppo.policy
-        # Networks of Stable-Baselines3, which the run and the agent use like an `Mlp`.
+        # Networks of Stable-Baselines3, which the run uses like an `Mlp`.
         self.network, self.optimizer = policy, policy.optimizer  # type: ignore[assignment]
-        network: Any = _PolicyNetwork(policy, config.relative_types)
-        self.agent = PolicyAgent(
-            network,
-            self.board,
-            name="one-seat",
-            seed=config.seed,
+        self.agent = from_policy(
+            self._logits,
+            relative_types=config.relative_types,
             temperature=config.temperature,
+            name="one-seat",
         )
+        self.agent.reset(config.seed)
         self._start_clock()
+
+    @torch.no_grad()
+    def _logits(self, rows: np.ndarray, masks: np.ndarray) -> torch.Tensor:
+        distribution: Any = self._ppo.policy.get_distribution(torch.from_numpy(rows)).distribution
+        return distribution.logits
 
     def step(self) -> None:
         """Play one rollout and learn from it."""
