@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,12 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     commands = report.split("```sh\n")[1].split("\n```")[0].splitlines()
     assert [command for command in commands if command in out] == commands
     train, rate, replay = (shlex.split(command) for command in commands)
-    heads = [words[:2] for words in (train, rate, replay)]
-    assert heads == [["busenv", "train"], ["busenv", "rate"], ["busenv", "replay"]]
+    program = shutil.which(train[0])  # runs in this shell, without an activated environment too
+    assert program is not None
+    assert Path(program).name == "busenv"
+    assert [words[:2] for words in (train, rate, replay)] == [
+        [train[0], name] for name in ("train", "rate", "replay")
+    ]
     assert train[-1] == "seconds=3600"
     done = json.loads((folder / "model.json").read_text())["training"]["seconds"]
     cli.main([*train[1:-1], f"seconds={done + 0.5}", "rated=random", "--games", "4"])

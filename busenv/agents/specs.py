@@ -115,7 +115,7 @@ def is_spec(text: str) -> bool:
 
 def short_spec(text: str) -> str:
     """Return a spec without the folders of its files and without a program's arguments."""
-    if not is_spec(text):  # of a package that is no longer installed
+    if not is_spec(text):  # its package may have been uninstalled
         return text
     spec = parse_spec(text)
     if spec.kind == "exec":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -186,4 +189,7 @@ def _next_commands(run: AnyRun) -> list[str]:
     page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
     commands.append(["rate", _spec(run), "planner", *players, *rules, *board])
     commands.append(["replay", str(folder / RECORD), *page, *board])
-    return [shlex.join(["busenv", *arguments]) for arguments in commands]
+    path = Path(sys.executable).with_name("busenv")
+    on_path = shutil.which("busenv") or not path.exists()
+    program = "busenv" if on_path else os.path.relpath(path)
+    return [shlex.join([program, *arguments]) for arguments in commands]

@@ -124,7 +124,7 @@ class Schedule:
 
     @property
     def balance(self) -> str:
-        """What is balanced, in a sentence."""
+        """A sentence that names what the games balance: seats, turns and neighbours."""
         if self.total % self.full_block:
             return (
                 "Seats and turns are balanced, neighbours are not: they would be in a multiple of "

@@ -34,7 +34,7 @@ def build_network(
 ) -> Network:
     """Return a network with fresh weights from a seed.
 
-    kind: a name in NETWORKS, else ValueError. board: the network's board; of no effect for kind
+    kind: a name in NETWORKS, else ValueError. board: the network's board; ignored for kind
     `board`. width: units of its hidden layers, 1 or more. options: `relative_types`.
     """
     make = _constructor(kind, board)

@@ -99,7 +99,7 @@ def save_model(
 ) -> None:
     """Write PATH (.safetensors) and its card, each atomically.
 
-    boards: the board, or the set of boards, that the network was trained on; of no effect for one
+    boards: the board, or the set of boards, that the network was trained on; ignored for one
     that plays any board. card: `network` and `width` as for `build_network`, and any further keys.
 
     Raises ValueError, with nothing written, for a bad path or a card that loading would refuse.

@@ -51,7 +51,7 @@ def compare(
 
     revision: a commit, or a folder with a checkout. repeats: runs of each measurement in each of
     ROUNDS. scale: factor of all sizes. Returns whether the median ratio of every measurement is at
-    least 1 - TOLERANCE. ValueError when there is no such version.
+    least 1 - TOLERANCE. Raises ValueError for an unknown revision.
     """
     trees = checkout(revision), Path(str(busenv.__file__)).parents[1]
     rounds: list[list[dict[str, Any]]] = []  # of each: results of the other version, of this one

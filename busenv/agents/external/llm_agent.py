@@ -173,7 +173,7 @@ class LlmAgent(LockedAgent):
         return self._without_key(text.strip())[-LONGEST:], tokens
 
     def _reason(self, error: Exception) -> str:
-        """Describe why there is no answer."""
+        """Describe an error of a request in one sentence."""
         match error:
             case openai.APITimeoutError():
                 return f"no answer within {self._settings['seconds']:g} s (BUSENV_LLM_SECONDS)"

@@ -89,7 +89,7 @@ def take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
 
 
 def sample_files(folder: Path) -> dict[int, Path]:
-    """Sample files in a folder by number, in ascending order; empty if there is no folder."""
+    """Return the sample files of a folder by number, ascending; none if the folder is missing."""
     pattern = r"([0-9]{6,12})\.safetensors"
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     named = ((re.fullmatch(pattern, path.name), path) for path in paths)
