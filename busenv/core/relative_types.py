@@ -78,11 +78,3 @@ def write_absolute_policies(games, board, policies, out):
     for i in range(games.shape[0]):
         for action in range(policies.shape[1]):
             out[i, absolute_action(games[i], board[0], action)] = policies[i, action]
-
-
-@kernel
-def write_relative_policies(games, board, policies, out):
-    """The inverse of `write_absolute_policies`."""
-    for i in range(games.shape[0]):
-        for action in range(policies.shape[1]):
-            out[i, action] = policies[i, absolute_action(games[i], board[0], action)]
