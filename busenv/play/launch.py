@@ -233,18 +233,24 @@ async def _serve(
     server = Server(store, catalogue, addresses(host, port))
     async with running(server, host, listening) as ended:
         preparing = asyncio.create_task(server.prepare())
-        address = local_address(host, port) + await first_link(server, new)
-        for error in server.errors:
-            print(f"Not restored: {printable(error)}", file=sys.stderr)
-        print(f"Play at {address}", flush=True)
-        for other in server.addresses:
-            print(f"Other machines in your network reach this server at {other}. "
-                  "The game page shows each friend's link.")  # fmt: skip
-        print(f"Games are saved in {store.folder}. Press Ctrl-C to stop the server.", flush=True)
-        if browser:
-            await asyncio.to_thread(webbrowser.open, address)
-        await asyncio.shield(ended)  # Ctrl-C cancels this task; the server then ends in order
-        preparing.cancel()
+        try:
+            address = local_address(host, port) + await first_link(server, new)
+            for error in server.errors:
+                print(f"Not restored: {printable(error)}", file=sys.stderr)
+            print(f"Play at {address}", flush=True)
+            for other in server.addresses:
+                print(f"Other machines in your network reach this server at {other}. "
+                      "The game page shows each friend's link.")  # fmt: skip
+            print(
+                f"Games are saved in {store.folder}. Press Ctrl-C to stop the server.", flush=True
+            )
+            if browser:
+                await asyncio.to_thread(webbrowser.open, address)
+            await asyncio.shield(ended)  # Ctrl-C cancels this task; the server then ends in order
+        finally:
+            preparing.cancel()  # before the server ends the worker in which it runs
+            with contextlib.suppress(asyncio.CancelledError):
+                await preparing
 
 
 async def first_link(server: Server, new: NewGame | None) -> str:
