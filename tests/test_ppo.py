@@ -12,7 +12,7 @@ from busenv import load_board
 from busenv.core.bots import GREEDY
 from busenv.core.state import MAX_PLAYERS
 from busenv.networks.factory import build_network
-from busenv.train import ppo
+from busenv.train import compute_gae, ppo
 from busenv.train.config import PPOConfig
 from busenv.train.ppo import (
     LEARNER,
@@ -22,11 +22,11 @@ from busenv.train.ppo import (
     Rollout,
     _minibatches,
     clipped_policy_loss,
-    compute_gae,
     evaluate,
     frozen_policy,
     make_rollout,
     play_rollout,
+    rollout_gae,
     sample,
     update,
     uses_bfloat16,
@@ -95,7 +95,7 @@ def slow_gae(rollout: Rollout, gamma: float, gae_lambda: float) -> np.ndarray:
 @pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 1.0), (0.5, 0.25), (0.9, 0.0)])
 def test_gae_is_that_of_every_seat_alone(gamma: float, gae_lambda: float) -> None:
     rollout = random_rollout(50, 12, np.random.default_rng(0))
-    advantages, has_advantage = compute_gae(rollout, gamma=gamma, gae_lambda=gae_lambda)
+    advantages, has_advantage = rollout_gae(rollout, gamma, gae_lambda)
     wanted = slow_gae(rollout, gamma, gae_lambda)
     assert (has_advantage.numpy() == ~np.isnan(wanted)).all()
     assert 0 < int(has_advantage.sum()) < int(rollout.is_learners.sum())
@@ -110,8 +110,8 @@ def test_a_cut_rollout_has_the_advantages_of_the_whole_where_values_are_exact() 
     whole.terminations[-1] = True
     # The exact value of a decision is its return: that of an estimate with values of 0.
     whole.values[:] = 0.0
-    whole.values[:] = compute_gae(whole, gamma=gamma, gae_lambda=1.0)[0]
-    wanted, complete = compute_gae(whole, gamma=gamma, gae_lambda=0.7)
+    whole.values[:] = rollout_gae(whole, gamma, 1.0)[0]
+    wanted, complete = rollout_gae(whole, gamma, 0.7)
     assert complete.equal(whole.is_learners)
     for cut in range(1, 40):
         part = Rollout(
@@ -119,10 +119,26 @@ def test_a_cut_rollout_has_the_advantages_of_the_whole_where_values_are_exact() 
             whole.values[cut].clone(), whole.seats[cut].clone(), whole.is_learners[cut].clone(),
         )  # fmt: skip
         # Where the game ends with the cut, the next decision is another game's.
-        advantages, has_advantage = compute_gae(part, gamma=gamma, gae_lambda=0.7)
+        advantages, has_advantage = rollout_gae(part, gamma, 0.7)
         np.testing.assert_allclose(
             advantages[has_advantage], wanted[:cut][has_advantage], rtol=0, atol=1e-4
         )
+
+
+def test_gae_of_numpy_arrays_is_that_of_tensors() -> None:
+    rollout = random_rollout(30, 8, np.random.default_rng(2))
+    names = "values", "rewards", "seats", "terminations", "next_values", "next_seats"
+    arrays = {name: getattr(rollout, name).numpy() for name in names}
+    advantages, has_advantage = compute_gae(**arrays, gamma=0.9, gae_lambda=0.5)
+    rollout.is_learners[:] = True  # the defaults
+    rollout.is_bootstrapped[:] = True
+    wanted, wanted_has_advantage = rollout_gae(rollout, 0.9, 0.5)
+    np.testing.assert_allclose(advantages, wanted, rtol=1e-6, atol=1e-6)
+    assert (has_advantage == wanted_has_advantage.numpy()).all()
+    assert advantages.dtype == np.float32
+    arrays["rewards"] = arrays["rewards"][..., 0]
+    with pytest.raises(ValueError, match=r"\(30, 8\).* rewards of every seat"):
+        compute_gae(**arrays, gamma=0.9, gae_lambda=0.5)
 
 
 def test_the_surrogate_loss_is_clipped_on_the_side_that_gains() -> None:

@@ -1,1 +1,5 @@
 """Training by self-play: PPO, imitation and expert iteration."""
+
+from busenv.train.advantages import compute_gae
+
+__all__ = ["compute_gae"]

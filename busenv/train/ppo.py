@@ -17,6 +17,7 @@ from llvmlite.binding import get_host_cpu_features
 from torch import nn
 
 from busenv.core.state import MAX_PLAYERS
+from busenv.train.advantages import compute_gae
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
 # Share of games in which copies of one opponent hold all seats but one, as in ratings: several
@@ -306,53 +307,23 @@ def play_rollout(
     rollout.next_values.copy_(values)
 
 
-def compute_gae(
-    rollout: Rollout, *, gamma: float, gae_lambda: float
+def rollout_gae(
+    rollout: Rollout, gamma: float, gae_lambda: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute advantages by generalized advantage estimation (Schulman et al. 2016).
-
-    The decisions of one seat in one game are a trajectory. A decision's reward is everything that
-    its seat receives until the seat decides again, including rewards from actions of other seats.
-    A trajectory that the rollout cuts is bootstrapped from the value of the seat's next decision
-    where that is the decision after the rollout; otherwise the seat's last value in the rollout
-    ends it, and that last decision has no advantage.
-
-    rollout: with seats, values, is_learners, rewards, terminations, and the decision after the
-    rollout. Decisions outside `is_learners` belong to no trajectory.
-
-    Returns advantages, float32 (T, N), whose sums with `values` are the returns, and which of the
-    decisions have one, bool (T, N).
-    """
-    steps, games = rollout.values.shape
-    advantages = torch.zeros_like(rollout.values)
-    has_advantage = torch.zeros_like(rollout.is_learners)
-    # By game and seat; the last column takes what belongs to no trajectory.
-    shape = games, MAX_PLAYERS + 1
-    pending = advantages.new_zeros(shape)  # rewards until the seat's next decision
-    next_value, next_advantage = pending.clone(), pending.clone()
-    is_known = torch.zeros(shape, dtype=torch.bool, device=pending.device)
-    at = torch.where(rollout.is_bootstrapped, rollout.next_seats, MAX_PLAYERS)[:, None]
-    next_value.scatter_(1, at, rollout.next_values[:, None])
-    is_known.scatter_(1, at, True)
-    for t in range(steps - 1, -1, -1):
-        ended = rollout.terminations[t, :, None]
-        for carried in (pending, next_value, next_advantage):
-            carried.masked_fill_(ended, 0.0)
-        is_known |= ended
-        pending[:, :MAX_PLAYERS] += rollout.rewards[t]
-        at = torch.where(rollout.is_learners[t], rollout.seats[t], MAX_PLAYERS)[:, None]
-        values = rollout.values[t, :, None]
-        delta = pending.gather(1, at) + gamma * next_value.gather(1, at) - values
-        advantage = delta + gamma * gae_lambda * next_advantage.gather(1, at)
-        known = is_known.gather(1, at)
-        advantages[t] = advantage[:, 0]
-        has_advantage[t] = known[:, 0]
-        # A decision without an advantage bootstraps the seat's earlier ones with its value.
-        next_advantage.scatter_(1, at, advantage.where(known, 0.0))
-        next_value.scatter_(1, at, values)
-        pending.scatter_(1, at, 0.0)
-        is_known.scatter_(1, at, True)
-    return advantages, has_advantage & rollout.is_learners
+    """Compute the advantages of a rollout, and which of its decisions have one: `compute_gae`."""
+    advantages, has_advantage = compute_gae(
+        values=rollout.values,
+        rewards=rollout.rewards,
+        seats=rollout.seats,
+        terminations=rollout.terminations,
+        next_values=rollout.next_values,
+        next_seats=rollout.next_seats,
+        is_learners=rollout.is_learners,
+        is_bootstrapped=rollout.is_bootstrapped,
+        gamma=gamma,
+        gae_lambda=gae_lambda,
+    )
+    return advantages, has_advantage
 
 
 def clipped_policy_loss(
@@ -393,9 +364,7 @@ def update(
 
     Raises ValueError when no decision of the rollout has an advantage.
     """
-    advantages, has_advantage = compute_gae(
-        rollout, gamma=settings.gamma, gae_lambda=settings.gae_lambda
-    )
+    advantages, has_advantage = rollout_gae(rollout, settings.gamma, settings.gae_lambda)
     returns = advantages + rollout.values
     indices = has_advantage.flatten().nonzero()[:, 0]
     if not len(indices):
