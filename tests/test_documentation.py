@@ -164,8 +164,9 @@ def test_tables_list_every_extra_reward_and_agent() -> None:
         assert names <= {*rows}, page
 
 
-def test_the_environment_page_lists_every_setting() -> None:
-    text = (ROOT / "docs/environments.md").read_text(encoding="utf-8")
+def test_the_environment_pages_list_every_setting() -> None:
+    pages = ROOT / "docs/environments.md", ROOT / "docs/text_environment.md"
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     rows = {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)}
     for environment in (BusEnv, BusVectorEnv, BusVecEnv, raw_env, TextEnv):
         settings = {*inspect.signature(environment.__init__).parameters} - {"self", "settings"}
