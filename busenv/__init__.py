@@ -14,7 +14,8 @@
   `parse_action`: action ids.
 - `ObservationLayout`, `observe`, `REWARDS`: observations and rewards.
 - `GameDataset`, `load_dataset`: recorded games as training data.
-- `make_agent`: agents. `busenv.play.play` shows the play page in a notebook.
+- `make_agent`, `rate`: agents, and games between them. `busenv.play.play` shows the play page in a
+  notebook.
 - `longest_game`: an upper bound on the length of a game.
 
 Environments: `gymnasium.make("busenv/Bus-v0")`, `gymnasium.make_vec("busenv/BusSelfPlay-v0")`,
@@ -52,6 +53,7 @@ from busenv.rewards import REWARDS
 
 if TYPE_CHECKING:
     from busenv.agents import make_agent
+    from busenv.evaluation import rate
 
 __version__ = "0.1.0"
 
@@ -64,6 +66,10 @@ def __getattr__(name: str) -> Any:
         from busenv.agents import make_agent
 
         return make_agent
+    if name == "rate":
+        from busenv.evaluation import rate
+
+        return rate
     raise AttributeError(f"module 'busenv' has no attribute {name!r}")
 
 
@@ -101,4 +107,5 @@ __all__ = [
     "parse_action",
     "random_playouts",
     "random_returns",
+    "rate",
 ]

@@ -1,4 +1,4 @@
-"""Ratings of agents: balanced, parallel, resumable."""
+"""Ratings of agents, and tables of decisions and estimates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["rate"]
+    from busenv.evaluation.decision_tables import decision_table, estimate_table
+
+__all__ = ["decision_table", "estimate_table", "rate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the tables when they are used, because pandas is part of an extra."""
+    if name in ("decision_table", "estimate_table"):
+        from busenv.evaluation import decision_tables
+
+        return getattr(decision_tables, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def rate(
@@ -17,9 +28,12 @@ def rate(
     """Rate agents by games in this process; return a table with a row for each.
 
     agents, against: specs, or objects with `act(game)` or `choose(games, board)`. An object plays
-    all its seats, and is closed at the end. games, players and more (`seed`, `rules`, `board`): of
-    `busenv.evaluation.schedule.Schedule`. `busenv.evaluation.tables.result_table` names the
-    columns. Raises ValueError for an unknown spec or fewer than two agents.
+    all its seats, and is closed at the end. For equal time per decision, give searches a budget in
+    seconds, such as `uct:0.1s`. games, players and more (`seed`, `rules`, `board`): of
+    `busenv.evaluation.schedule.Schedule`, which balances seats. The columns are those of
+    `busenv.evaluation.tables.result_table`: share of games won with its interval, rank, points,
+    rating, milliseconds per decision and others. Raises ValueError for an unknown spec, and
+    `busenv.common.runs.RunError` for fewer than two agents.
     """
     from busenv.agents import make_agent
     from busenv.agents.custom_agent import as_agent

@@ -1,0 +1,80 @@
+"""Decisions of games, and estimates of positions, as pandas tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
+
+import numpy as np
+import pandas as pd
+
+from busenv import Game, GameDataset, Phase, make_agent
+from busenv.agents import Agent
+from busenv.core import kernels
+
+COLUMNS = ("game", "ply", "round", "phase", "seat", "action", "points", "won")
+PHASES = np.array([phase.name.lower() for phase in Phase])
+
+
+def decision_table(games: GameDataset | Iterable[Game]) -> pd.DataFrame:
+    """Return one row for each decision of games, in order.
+
+    games: a dataset, or games whose history is read.
+
+    Columns: `game` (number, from 0), `ply` (number of the decision in its game, from 0), `round`,
+    `phase` (such as "select_actions"), `seat`, `action` (id), and `points` and `won` of this seat
+    at the end of the game, or at present if it runs. Of a dataset, `agent` is the spec of the agent
+    that decided. `pd.DataFrame([busenv.decode(board, id) for id in range(board.num_actions)])`,
+    joined on `action`, names the actions. Raises ValueError for a damaged dataset.
+    """
+    if not isinstance(games, GameDataset):
+        return pd.DataFrame([row for k, game in enumerate(games) for row in _rows(k, game)])
+    replay = games.replay(range(len(games)))
+    states, owner = replay.states, replay.owner
+    seats = states["seat"].astype(np.int64)
+    starts = np.searchsorted(owner, owner)
+    points = replay.final["deliveries"].astype(np.int64) - replay.final["stones"]
+    columns = (
+        owner,
+        np.arange(len(owner)) - starts,
+        states["round"].astype(np.int64),
+        PHASES[states["phase"]],
+        seats,
+        replay.actions,
+        points[owner, seats],
+        kernels.rankings(replay.final, games.num_players)[owner, seats] == 0,
+    )
+    table = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+    return table.assign(agent=np.array(games.agent_specs)[games.agents[owner, seats]])
+
+
+def _rows(number: int, game: Game) -> Iterable[dict[str, object]]:
+    """Yield the decisions of one game."""
+    points, ranking = game.points, game.ranking()
+    for ply, (at, action) in enumerate(Game.replay(game.record(), game.board)):
+        seat, phase = at.current_player, at.phase.name.lower()
+        values = number, ply, at.round, phase, seat, action, points[seat], ranking[seat] == 0
+        yield dict(zip(COLUMNS, values, strict=True))
+
+
+def estimate_table(agent: str | Agent, games: Iterable[Game]) -> pd.DataFrame:
+    """Return an agent's estimates of positions, one row for each action that it considers.
+
+    agent: a spec or an agent with estimates: `uct:N`, `net:MODEL` or `az:MODEL:N`. games: none of
+    them over.
+
+    Columns: `game` (number, from 0), `seat` (to move), `chance` (of this seat to win; not a number
+    for a policy without search), `action` (id), and `share` of the visits of a search, or the
+    probability of a policy; the best action of a position first. Raises ValueError for an agent
+    without estimates and for a game that is over.
+    """
+    rows = []
+    with ExitStack() as stack:
+        if isinstance(agent, str):
+            agent = stack.enter_context(closing(make_agent(agent)))
+        for number, game in enumerate(games):
+            chances, actions = agent.estimate(game)
+            seat = game.current_player
+            chance = chances[seat] if chances else float("nan")
+            rows += [(number, seat, chance, action, share) for action, share in actions]
+    return pd.DataFrame(rows, columns=["game", "seat", "chance", "action", "share"])

@@ -1,0 +1,60 @@
+"""Tables of decisions and of estimates."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from busenv import Game, GameDataset, Phase, Rules, load_board
+from busenv.evaluation import decision_table, estimate_table
+
+
+def played(seed: int, decisions: int = 10_000) -> Game:
+    """A random game of three players."""
+    game, rng = Game(3, seed=seed), np.random.default_rng(seed)
+    while not game.is_over and len(game.history) < decisions:
+        game.step(int(rng.choice(game.legal_actions())))
+    return game
+
+
+def test_rows_are_the_decisions_of_games_and_datasets() -> None:
+    games = [played(0), played(1)]
+    table = decision_table(games)
+    assert [*table.columns] == ["game", "ply", "round", "phase", "seat", "action", "points", "won"]
+    second = table[table["game"] == 1]
+    assert second["action"].tolist() == games[1].history
+    again = Game(3, first_player=games[1].first_player)
+    for row in second.itertuples():
+        decided = again.round, again.phase, again.current_player
+        assert (row.round, Phase[row.phase.upper()], row.seat) == decided
+        assert row.points == games[1].points[row.seat]
+        assert row.won == (games[1].ranking()[row.seat] == 0)
+        again.step(row.action)
+
+    owners = np.array([[0, 1, 1], [1, 0, 0]], np.uint8)
+    dataset = GameDataset(
+        load_board("city"), Rules(), ("greedy", "random"), 0, 3,
+        first_players=np.array([game.first_player for game in games], np.uint8),
+        agents=owners,
+        lengths=np.array([len(game.history) for game in games], np.uint16),
+        actions=np.concatenate([game.history for game in games]).astype(np.uint16),
+    )  # fmt: skip
+    of_dataset = decision_table(dataset)
+    agents = of_dataset.pop("agent")
+    pd.testing.assert_frame_equal(of_dataset, table)
+    specs = np.array(dataset.agent_specs)[owners[table["game"], table["seat"]]]
+    assert agents.tolist() == specs.tolist()
+
+
+def test_estimates_of_positions() -> None:
+    games = [played(0, 30), played(1, 40)]
+    table = estimate_table("uct:20", games)
+    for number, game in enumerate(games):
+        rows = table[table["game"] == number]
+        assert sorted(rows["action"]) == game.legal_actions()
+        assert rows["share"].sum() == pytest.approx(1)
+        assert rows["share"].is_monotonic_decreasing
+        assert {*rows["seat"]} == {game.current_player}
+        assert rows["chance"].between(0, 1).all()
+    assert estimate_table("net:city-4", games)["chance"].isna().all()
+    with pytest.raises(ValueError, match="gives no estimates"):
+        estimate_table("greedy", games)
