@@ -10,16 +10,25 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from rich.console import Console
 
 from busenv import Game, cli, load_board
+from busenv.agents import make_agent
 from busenv.common.runs import RunError
+from busenv.evaluation.agent_digest import agent_digest
 from busenv.evaluation.benchmark import benchmark_report, learners, measure, protocol
+from busenv.evaluation.benchmark import exploit as exploiters
 from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
-from busenv.evaluation.benchmark.benchmark_report import draw_curves, put_tables, tables
+from busenv.evaluation.benchmark.benchmark_report import (
+    challenge_tables,
+    draw_results,
+    put_tables,
+    tables,
+)
 from busenv.evaluation.benchmark.learners import LEARNERS, BenchmarkLearner, OneSeatRun
 from busenv.evaluation.benchmark.results import (
     BenchmarkResult,
@@ -45,7 +54,11 @@ TINY = 800  # decisions: a rollout of four games is a little less
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A small panel and small learners; without the bundled results, which have the full panel."""
-    monkeypatch.setattr(benchmark_report, "SHOWN", ("random",))
+    monkeypatch.setitem(benchmark_report.SHOWN, protocol.NAME, ("random",))
+    monkeypatch.setattr(measure, "EXPLOITER_DECISIONS", 500)
+    monkeypatch.setattr(measure, "EXPLOITER_BLOCKS", 1)
+    quick = exploiters.PRESETS["quick"].changed(PPO_SETTINGS)
+    monkeypatch.setitem(exploiters.PRESETS, "quick", quick)
     monkeypatch.setattr(all_results, "__defaults__", ((), tmp_path / "no results"))
     monkeypatch.setitem(LEARNERS, "ppo", BenchmarkLearner("a small one", PPO_SETTINGS))
     one_seat = BenchmarkLearner("a small one", ONE_SEAT_SETTINGS, OneSeatRun)
@@ -65,7 +78,9 @@ def result_of(name: str, share: float, budget: int = 100_000) -> dict[str, Any]:
 
     def results(panel: dict[str, int]) -> dict[str, Any]:
         counts = protocol.count_games(panel, 4)
-        return {bot: {"games": n, "wins": int(share * n)} for bot, n in counts.items()}
+        return {
+            bot: {"games": n, "wins": int(share * n), "points": 2.5} for bot, n in counts.items()
+        }
 
     points = [
         {
@@ -76,9 +91,11 @@ def result_of(name: str, share: float, budget: int = 100_000) -> dict[str, Any]:
         for k in range(1, 11)
     ]
     measured = {"decisions": budget, "curve": points, "panel": results(protocol.PANEL)}
+    measured["exploiter"] = {"games": 400, "wins": int(400 * (1 - share))}
     return {
         "protocol": protocol.NAME, "busenv": "0.1.0", "name": name, "about": "made up",
-        "players": 4, "decisions": budget,
+        "players": 4, "decisions": budget, "machine": "a machine",
+        "opponents": {bot: agent_digest(bot) for bot in protocol.PANEL},
         "runs": [{"seed": seed, **copy.deepcopy(measured)} for seed in range(5)],
     }  # fmt: skip
 
@@ -97,7 +114,7 @@ def test_intervals_are_those_of_the_mean_over_runs() -> None:
     assert format_mean(runs[:1]) == "30.0%"  # a single run has no interval
 
 
-GAMES = "busenv-agents-v2 with 4 players has"
+GAMES = "busenv-agents-v3 with 4 players has"
 CURVE = "the curve of seed 0 has decisions"
 INVALID: list[tuple[Callable[[dict], Any], str]] = [
     (lambda made: made["runs"][1]["panel"]["planner"].update(wins=401), "401 wins of 400 games"),
@@ -111,6 +128,9 @@ INVALID: list[tuple[Callable[[dict], Any], str]] = [
     (lambda made: made["runs"][1].update(seed=0), r"seeds are \[0, 0, .*allowed: each once"),
     (lambda made: made["runs"][0]["curve"][-1].update(decisions=10**6), CURVE),
     (lambda made: made.update(name="../ppo"), "name is '../ppo'"),
+    (lambda made: made["opponents"].pop("uct:100"), "machine or opponents are missing"),
+    (lambda made: made.update(machine=""), "machine or opponents are missing"),
+    (lambda made: made["runs"][1]["panel"]["planner"].pop("points"), "lacks points"),
 ]
 
 
@@ -128,6 +148,27 @@ def test_invalid_results_are_refused(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["invalid.json", "valid.json"]
 
 
+@pytest.mark.parametrize("change", [{"protocol": "busenv-agents-v2"}, {"runs": 4}])
+def test_only_complete_results_of_this_protocol_are_added(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    made = result_of("ppo", 0.4)
+    runs = made["runs"][: change.pop("runs", 5)]
+    path = write(tmp_path / "result.json", made | change | {"runs": runs})
+    assert tables([read_result(path)])[0].rows[0][0] == ("ppo" if change else "ppo (4 runs)")
+    with pytest.raises(ValueError, match="allowed: at least 5 runs of busenv-agents-v3"):
+        add_results([path], tmp_path / "bundled")
+
+
+def test_results_against_different_opponents_are_not_compared(tmp_path: Path) -> None:
+    old, new = result_of("ppo", 0.4), result_of("mine", 0.5)
+    new["opponents"]["uct:100"] = "0123456789abcdef"
+    results = [read_result(write(tmp_path / f"{made['name']}.json", made)) for made in (old, new)]
+    with pytest.raises(ValueError, match="ppo and mine cannot be compared: uct:100 played"):
+        tables(results)
+    assert len(tables([*results[:1], *all_results()])) == len(tables(all_results())) + 1
+
+
 def test_tables_of_bundled_and_own_results(tmp_path: Path) -> None:
     """Later results of a learner replace earlier ones; tables begin with the best learner."""
     bundled = tmp_path / "bundled"
@@ -140,10 +181,14 @@ def test_tables_of_bundled_and_own_results(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{k}.json", one) for k, one in enumerate(own)]
     results = all_results(paths, bundled)
     short, longer = tables(results)
-    assert short.title == "4 players (par 25%), 100,000 training decisions"
+    title = "4 players (par 25%), 100,000 training decisions, protocol busenv-agents-v3"
+    assert short.title == title
     assert [row[0] for row in short.rows] == ["best", "ppo", "last"]
     assert [row[1] for row in short.rows][:2] == ["50.0%\n[50.0, 50.0]", "40.0%\n[40.0, 40.0]"]
-    assert longer.rows[0][-1] == "59.9%\n[59.9, 59.9]"  # the panel, with games of uct:1000
+    assert longer.header == ["learner", "planner", "uct:100", "panel", "points", "exploiters"]
+    panel, points, exploited = longer.rows[0][-3:]
+    assert panel == "59.9%\n[59.9, 59.9]"  # with games of uct:1000
+    assert (points, exploited) == ("2.50", "40.0%\n[40.0, 40.0]")
 
     page = tmp_path / "page.md"
     page.write_text("Before\n<!-- baselines -->\nold\n<!-- end of baselines -->\nafter\n")
@@ -151,17 +196,25 @@ def test_tables_of_bundled_and_own_results(tmp_path: Path) -> None:
     text = page.read_text()
     assert "old" not in text
     assert "| best | 50.0% [50.0, 50.0] |" in text
+    assert "training decisions, protocol busenv-agents-v3:" in text
     assert text.startswith("Before\n")
     assert text.endswith("after\n")
+    page.write_text("<!-- challenge -->\n<!-- end of challenge -->\n")
+    put_tables(page, results)
+    assert "| ppo, 300,000 | 60.0% [60.0, 60.0] |" in page.read_text()
     page.write_text("no place")
     with pytest.raises(RunError, match="has no lines"):
         put_tables(page, results)
 
-    draw_curves(tmp_path / "curves.png", results[:2])
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    sizes = []
+    for machine in ("a machine", "another"):
+        others = [one.model_copy(update={"machine": machine}) for one in results[1:2]]
+        draw_results(tmp_path / "curves.png", [results[0], *others])
+        sizes.append(plt.imread(tmp_path / "curves.png").shape)
+    assert sizes[0][0] > 1.8 * sizes[1][0]  # processor times of two machines are not compared
     flat = tuple(run.model_copy(update={"curve": ()}) for run in results[0].runs)
     with pytest.raises(ValueError, match="no result of these players"):
-        draw_curves(tmp_path / "none.png", [results[0].model_copy(update={"runs": flat})])
+        draw_results(tmp_path / "none.png", [results[0].model_copy(update={"runs": flat})])
 
 
 @pytest.mark.usefixtures("quick")
@@ -182,7 +235,9 @@ def test_a_stopped_benchmark_keeps_the_finished_seeds(
     assert run.curve[-1].decisions == run.decisions >= 3 * TINY
     times = [point.core_seconds for point in run.curve]
     assert times == sorted({*times})
-    assert run.panel["greedy"].games == 9
+    assert run.panel["greedy"].games == run.exploiter.games == 9
+    assert first.opponents == {bot: agent_digest(bot) for bot in ("random", "greedy")}
+    assert first.machine == measure.machine_class()
 
     def interrupted(run: PPORun) -> None:
         raise KeyboardInterrupt
@@ -219,6 +274,11 @@ def test_one_seat_learns_and_its_agent_has_the_probabilities_of_the_policy(tmp_p
     with torch.no_grad():
         policy = run.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
         logits = policy.distribution.logits / run.config.temperature
+    run.save()
+    saved = make_agent(LEARNERS["one-seat"].spec(tmp_path))
+    assert np.array_equal(
+        saved.action_probabilities(games, board), run.agent.action_probabilities(games, board)
+    )
     probabilities = run.agent.action_probabilities(games, board)
     assert np.allclose(probabilities, logits.softmax(1).numpy(), atol=1e-5)
     assert probabilities.max() < 0.5
@@ -237,6 +297,9 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
     assert (result.name, result.decisions, result.players) == ("mine", 0, 3)
     assert [run.panel["random"].games for run in result.runs] == [9, 9]
     assert result.runs[0].panel["random"].wins >= 7
+    assert result.runs[0].panel["random"].points > 0
+    assert result.runs[0].exploiter.games == 9
+    assert result.runs[1].exploiter is None  # a program plays game by game
     assert result.runs[1].panel["random"].wins <= 7
     assert (folder / "seed-1/random/games.jsonl").is_file()
 
@@ -307,12 +370,16 @@ def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:
 
 def test_claims_and_page_have_the_rows_of_the_bundled_results() -> None:
     console = Console(width=200, file=io.StringIO(), color_system=None)
-    for table in tables(all_results()):
-        table.show(console)
-        assert table.markdown() in (ROOT / "docs/baselines.md").read_text(encoding="utf-8")
+    for page, make in (("baselines", tables), ("challenge", challenge_tables)):
+        for table in make(all_results()):
+            table.show(console)
+            assert table.markdown() in (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    challenge = read_claims()["challenge/results"]
+    rows = re.findall(challenge.find, console.file.getvalue(), re.MULTILINE)
+    assert find_figures(" ; ".join(rows)) == challenge.figures
     claims = {key: one for key, one in read_claims().items() if key.startswith("baselines/")}
     assert len(claims) == len(all_results())
     for claim in claims.values():
         (row,) = re.findall(claim.find, console.file.getvalue(), re.MULTILINE)
         assert find_figures(row) == claim.figures
-    assert all(len(one.runs) >= 5 for one in all_results())
+    assert all(len(one.runs) >= protocol.RUNS for one in all_results())

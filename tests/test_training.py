@@ -4,6 +4,7 @@ import io
 import json
 import re
 import resource
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,15 @@ def test_ratings_take_at_most_a_tenth_of_a_run(
     run, curve = run_training(config, tmp_path, Console(quiet=True))
     assert run.iteration > 2
     assert [point.decisions for point in curve] == [0, run.decisions]
+
+
+def test_ratings_follow_numbers_of_decisions(tmp_path: Path) -> None:
+    config = SMALL_PPO.changed({"rate_decisions": 700, "rate_games": 4, "decisions": 2000})
+    run, curve = run_training(config, tmp_path, Console(quiet=True))
+    decisions = [point.decisions for point in curve]
+    assert len(decisions) >= 3
+    assert decisions[-1] == run.decisions
+    assert all(b - a >= 700 for a, b in pairwise(decisions[:-1]))
 
 
 def test_a_run_writes_model_curve_and_scalars(tmp_path: Path) -> None:

@@ -63,7 +63,12 @@ def _benchmark(args: argparse.Namespace) -> None:
     from rich.console import Console
 
     from busenv.common.console import print_path
-    from busenv.evaluation.benchmark.benchmark_report import draw_curves, put_tables, tables
+    from busenv.evaluation.benchmark.benchmark_report import (
+        challenge_tables,
+        draw_results,
+        put_tables,
+        tables,
+    )
     from busenv.evaluation.benchmark.results import add_results, all_results
 
     if not args.learners and (args.name or args.about or args.out):
@@ -73,14 +78,14 @@ def _benchmark(args: argparse.Namespace) -> None:
         print_path(console, "Added", path)
     own = [_measure(args, console)] if args.learners else []
     results = all_results(own)
-    for table in tables(results):
+    for table in [*tables(results), *challenge_tables(results)]:
         table.show(console)
     for page in args.page:
         put_tables(page, results)
     if args.picture:
         setting = args.players, _budget(args)
         same_setting = [one for one in results if (one.players, one.decisions) == setting]
-        draw_curves(args.picture, same_setting)
+        draw_results(args.picture, same_setting)
 
 
 def _measure(args: argparse.Namespace, console: Console) -> Path:
@@ -181,7 +186,7 @@ COMMANDS = (
         ),
         _add_benchmark,
         _benchmark,
-        "Train a learner under the protocol busenv-agents-v2, several runs with different seeds, "
+        "Train a learner under the protocol busenv-agents-v3, several runs with different seeds, "
         "and measure it against bots and frozen networks, or measure trained agents. Then print "
         "the tables of all results. A stopped benchmark keeps its finished runs.",
         EXTRAS,

@@ -118,6 +118,29 @@ def _fit(args: argparse.Namespace) -> None:
     train_and_report(FitConfig().changed(settings), args.out or new_folder("fit"), args.games)
 
 
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folders", nargs="+", type=Path, metavar="FOLDER", help="run folders of busenv train"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("curves.png"),
+        metavar="FILE.png",
+        help="picture to write (default: curves.png)",
+    )
+
+
+def _plot(args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from busenv.common.console import print_path
+    from busenv.evaluation.curves import draw_curves, read_runs
+
+    draw_curves(args.out, *read_runs(args.folders))
+    print_path(Console(), "Picture", args.out)
+
+
 COMMANDS = (
     Command(
         "demo",
@@ -141,6 +164,16 @@ COMMANDS = (
         _add_train,
         _train,
         "Train an agent with a preset or a settings file, or resume a run.",
+        EXTRAS,
+    ),
+    Command(
+        "plot",
+        "draw learning curves of runs",
+        ("busenv plot runs/lr-*", "busenv plot runs/a-0 runs/a-1 runs/b-0 --out curves.png"),
+        _add_plot,
+        _plot,
+        "Draw the learning curves of training runs. Runs that differ in their seed only share a "
+        "line: their mean, with a 95% bootstrap interval over the runs.",
         EXTRAS,
     ),
     Command(

@@ -161,6 +161,12 @@ class RunConfig(Settings):
         description="seconds between ratings, or more where they would take over a tenth of the "
         "run",
     )
+    rate_decisions: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**12,
+        description="training decisions between ratings, instead of `rate_every`",
+    )
     rate_games: int = Field(default=128, ge=1, le=10**6, description="games per rating and agent")
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",

@@ -37,7 +37,7 @@ AnyRun = PPORun | ExpertRun | FitRun
 
 BOARD, RULES, CURVE, PICTURE = "board.json", "rules.json", "curve.csv", "learning_curve.png"
 # Settings that may change when a run resumes: its length and its ratings.
-CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_games", "rated")
+CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_decisions", "rate_games", "rated")
 MAX_BOARDS = 100  # of a rating on a set of boards
 SAVE_EVERY = 10.0  # seconds between checkpoints
 RATING_SHARE = 0.1  # largest share of a run's time for the ratings before the last
@@ -220,7 +220,6 @@ def _make_run(config: AnyConfig, folder: Path, on_cluster: bool) -> AnyRun:
 
 def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
     """Iterate until the run is done, and extend its curve; each rating is on disk at once."""
-    config = run.config
     # Training resumes from the checkpoint, so later ratings are played again.
     curve[:] = [point for point in curve if point.decisions <= run.decisions]
     saved, rating_seconds = run.seconds, 0.0
@@ -232,11 +231,7 @@ def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
     with log, training_bar(console) as bar:
         task = bar.add_task("", total=1.0, note="")
         while True:
-            is_due = not curve or (
-                run.seconds - curve[-1].seconds >= rating_interval(config, rating_seconds)
-                and run.decisions > curve[-1].decisions
-            )
-            if run.is_done or is_due:
+            if run.is_done or not curve or _is_due(run, curve[-1], rating_seconds):
                 bar.update(task, completed=min(run.progress, 1.0), note="rating ...")
                 began = run.seconds
                 _rate(run, curve, log)
@@ -252,6 +247,14 @@ def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
             for name, value in (iteration.scalars | speed).items():
                 log.add_scalar(name, value, iteration.decisions)
             bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
+
+
+def _is_due(run: AnyRun, last: CurvePoint, rating_seconds: float) -> bool:
+    """Return whether a rating follows the last one now."""
+    if run.config.rate_decisions:
+        return bool(run.decisions >= last.decisions + run.config.rate_decisions)
+    seconds = rating_interval(run.config, rating_seconds)
+    return run.seconds - last.seconds >= seconds and run.decisions > last.decisions
 
 
 def rating_interval(config: AnyConfig, rating_seconds: float) -> float:

@@ -3,42 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
 
 from busenv.common.console import TextTable
-from busenv.common.plot_style import default_style, save_png
 from busenv.common.runs import RunError
-from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
-from busenv.evaluation.benchmark.protocol import CURVE_PANEL
+from busenv.evaluation.benchmark.aggregates import format_mean
+from busenv.evaluation.benchmark.protocol import BUDGETS, CHALLENGE, CURVE_PANEL, NAME, RUNS
 from busenv.evaluation.benchmark.results import BenchmarkResult, RunResult
+from busenv.evaluation.curves import Curve, draw_curves
 from busenv.io import write_whole
-from busenv.train.learning_curve import COLOURS
 
-BEGIN, END = "<!-- baselines -->", "<!-- end of baselines -->"
-SHOWN = ("greedy", "planner", "uct:100", "net:city-2")  # opponents with a column; results have all
+# Opponents with a column, by protocol; results have all.
+SHOWN = {
+    NAME: ("planner", "uct:100"),
+    "busenv-agents-v2": ("greedy", "planner", "uct:100", "net:city-2"),
+}
 UNITS = {"decisions": "training decisions", "core_seconds": "core-seconds of training"}
 
 
 def tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
-    """Make a table for each budget and number of players, the best learner first."""
+    """Make a table for each protocol, budget and number of players, the best learner first.
 
-    def setting(result: BenchmarkResult) -> tuple[int, int]:
-        return result.decisions, result.players
+    ValueError when results of one table were measured against different opponents.
+    """
+
+    def setting(result: BenchmarkResult) -> tuple[str, int, int]:
+        return result.protocol, result.decisions, result.players
 
     return [_table([*group]) for _, group in groupby(sorted(results, key=setting), setting)]
 
 
 def _table(results: list[BenchmarkResult]) -> TextTable:
-    players, decisions = results[0].players, results[0].decisions
-    rows = []
+    first, protocol = results[0], results[0].protocol
+    for one in results:
+        _check_opponents(first, one)
+    header, rows = ["learner", *SHOWN[protocol], "panel"], []
     for one in sorted(results, key=lambda one: -shares(one.runs, one.runs[0].panel).mean()):
-        cells = [_cell(shares(one.runs, [bot])) for bot in SHOWN]
-        rows.append([one.name, *cells, _cell(shares(one.runs, one.runs[0].panel))])
-    title = f"{players} players (par {1 / players:.0%}), {decisions:,} training decisions"
-    return TextTable(title, ["learner", *SHOWN, "panel"], rows)
+        count = f" ({len(one.runs)} runs)" if len(one.runs) < RUNS else ""
+        cells = [shares(one.runs, [bot]) for bot in SHOWN[protocol]]
+        cells += [shares(one.runs, one.runs[0].panel)]
+        rows.append([f"{one.name}{count}", *map(_cell, cells)])
+        if protocol == NAME:
+            rows[-1] += [_points(one), _exploiters(one)]
+    if protocol == NAME:
+        header += ["points", "exploiters"]
+    title = (
+        f"{first.players} players (par {1 / first.players:.0%}), {first.decisions:,} training "
+        f"decisions, protocol {protocol}"
+    )
+    return TextTable(title, header, rows)
+
+
+def challenge_tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
+    """Make the tables of the challenge, one for each protocol and class of budgets.
+
+    ValueError as for `tables`.
+    """
+    classes = []
+    entries = sorted((one for one in results if one.players == 4), key=lambda one: one.protocol)
+    for protocol, group in groupby(entries, lambda one: one.protocol):
+        entered = [*group]
+        for lowest, limit in pairwise((-1, *BUDGETS)):
+            if rows := [one for one in entered if lowest < one.decisions <= limit]:
+                classes.append(_challenge_table(rows, limit, protocol))
+    return classes
+
+
+def _challenge_table(results: list[BenchmarkResult], limit: int, protocol: str) -> TextTable:
+    rows = []
+    for one in sorted(results, key=lambda one: -shares(one.runs, CHALLENGE).mean()):
+        _check_opponents(results[0], one)
+        cells = [shares(one.runs, [bot]) for bot in CHALLENGE] + [shares(one.runs, CHALLENGE)]
+        rows.append([f"{one.name}, {one.decisions:,}", *map(_cell, cells), _exploiters(one)])
+    title = f"Challenge: up to {limit:,} training decisions (par 25%), protocol {protocol}"
+    return TextTable(title, ["learner", *CHALLENGE, "score", "exploiters"], rows)
+
+
+def _check_opponents(one: BenchmarkResult, other: BenchmarkResult) -> None:
+    """Raise ValueError unless the opponents of two results have equal digests."""
+    changed = [bot for bot in one.opponents if one.opponents[bot] != other.opponents[bot]]
+    if changed:
+        raise ValueError(
+            f"the results of {one.name} and {other.name} cannot be compared: {', '.join(changed)} "
+            "played otherwise in one of them; measure both again with one version of busenv"
+        )
+
+
+def _points(result: BenchmarkResult) -> str:
+    """Format the mean over runs and opponents of the points."""
+    points = [count.points for run in result.runs for count in run.panel.values()]
+    return f"{np.mean([value for value in points if value is not None]):.2f}"
+
+
+def _exploiters(result: BenchmarkResult) -> str:
+    """Format the share of games that exploiters of the runs win."""
+    won = [run.exploiter.share for run in result.runs if run.exploiter]
+    return _cell(np.array(won)) if len(won) == len(result.runs) else "—"
 
 
 def shares(runs: Sequence[RunResult], bots: Iterable[str]) -> np.ndarray:
@@ -51,63 +114,46 @@ def _cell(scores: np.ndarray) -> str:
     return format_mean(scores).replace(" ", "\n", 1)
 
 
-@default_style()
-def draw_curves(path: Path, results: Sequence[BenchmarkResult]) -> None:
+def draw_results(path: Path, results: Sequence[BenchmarkResult]) -> None:
     """Draw learning curves as a PNG picture; the results have one budget and number of players.
 
-    One row of axes by decisions, and one by processor time. Lines are means over the runs, bands
-    their intervals. ValueError when no result has a curve.
+    By training decisions, and by processor time if all results are from one machine. ValueError
+    when no result has a curve.
     """
-    from matplotlib.figure import Figure  # not pyplot, whose backend is the caller's
-    from matplotlib.ticker import EngFormatter, PercentFormatter
-
     results = [one for one in results if all(run.curve for run in one.runs)]
     if not results:
         raise ValueError("no result of these players and this budget has a learning curve")
-    players = results[0].players
-    figure = Figure(figsize=(8.6, 4.2 * len(UNITS)), layout="constrained")
-    rows = figure.subplots(len(UNITS), len(CURVE_PANEL), sharey=True)
-    for (unit, label), columns in zip(UNITS.items(), rows, strict=True):
-        for axes, bot in zip(columns, CURVE_PANEL, strict=True):
-            for k, one in enumerate(results):
-                spent, curves = _curves(one.runs, bot, unit)
-                low, high = zip(*map(bootstrap_interval, curves.T), strict=True)
-                colour = COLOURS[k % len(COLOURS)]
-                axes.fill_between(spent, low, high, color=colour, alpha=0.15, lw=0)
-                axes.plot(spent, curves.mean(axis=0), "o-", ms=3, color=colour, label=one.name)
-            axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
-            axes.set_title(f"against {players - 1} {bot}", loc="left", fontsize="medium")
-            axes.set(xlabel=label, xlim=(0, None), ylim=(0, None))
-            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-            axes.yaxis.set_major_formatter(PercentFormatter(1))
-            axes.grid(alpha=0.3)
-        columns[0].set_ylabel("games won")
-    handles, labels = rows[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    save_png(figure, path)
+    machines = {one.machine for one in results}
+    is_one_machine = len(results) == 1 or (len(machines) == 1 and "" not in machines)
+    units = UNITS if is_one_machine else {"decisions": UNITS["decisions"]}
+    groups = {one.name: [_curve(run) for run in one.runs] for one in results}
+    draw_curves(path, groups, results[0].players, units)
 
 
-def _curves(runs: Sequence[RunResult], bot: str, unit: str) -> tuple[np.ndarray, np.ndarray]:
-    """Interpolate the runs' curves: what was spent, (points,), and shares won, (runs, points).
+def _curve(run: RunResult) -> Curve:
+    spent = {unit: np.array([getattr(point, unit) for point in run.curve], float) for unit in UNITS}
+    won = {bot: np.array([point.results[bot].share for point in run.curve]) for bot in CURVE_PANEL}
+    return Curve(spent, won)
 
-    unit: of UNITS. Runs are measured after whole rollouts, so at slightly different numbers of
-    decisions.
+
+def put_tables(page: Path, results: Sequence[BenchmarkResult]) -> None:
+    """Write tables between the markers of a page, of baselines or the challenge or both.
+
+    RunError when it has none.
     """
-    spent = [np.array([getattr(point, unit) for point in run.curve], float) for run in runs]
-    last, first = min(x[-1] for x in spent), max(x[0] for x in spent)
-    grid = np.linspace(min(first, last), last, len(runs[0].curve))
-    curves = [
-        np.interp(grid, x, [point.results[bot].share for point in run.curve])
-        for x, run in zip(spent, runs, strict=True)
-    ]
-    return grid, np.array(curves)
+    text = page.read_text(encoding="utf-8")
+    marks = {name: (f"<!-- {name} -->", f"<!-- end of {name} -->") for name in MAKERS}
+    marked = [name for name in MAKERS if all(mark in text for mark in marks[name])]
+    if not marked:
+        raise RunError(f"{page} has no lines {marks['baselines'][0]} and {marks['baselines'][1]}")
+    for name in marked:
+        begin, end = marks[name]
+        before, rest = text.split(begin, 1)
+        shown = "\n".join(
+            f"{table.title}:\n\n{table.markdown()}" for table in MAKERS[name](results)
+        )
+        text = f"{before}{begin}\n{shown}{end}{rest.split(end, 1)[1]}"
+    write_whole(page, text)
 
 
-def put_tables(page: Path, results: Iterable[BenchmarkResult]) -> None:
-    """Write the tables between the two markers of a page; RunError when it has none."""
-    before, opened, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, closed, after = rest.partition(END)
-    if not (opened and closed):
-        raise RunError(f"{page} has no lines {BEGIN} and {END} around the table")
-    text = "\n".join(f"{table.title}:\n\n{table.markdown()}" for table in tables(results))
-    write_whole(page, f"{before}{BEGIN}\n{text}{END}{after}")
+MAKERS = {"baselines": tables, "challenge": challenge_tables}  # of tables, by the mark of a page

@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from rich.console import Console
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from busenv.agents import from_policy
+from busenv.agents.function_agent import FunctionAgent
 from busenv.envs.sb3 import BusVecEnv
 from busenv.evaluation.benchmark.results import Entry
 from busenv.train.config import PRESETS, PPOConfig
@@ -27,9 +29,10 @@ from busenv.train.expert_iteration.expert_config import (
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.ppo_run import PPORun
-from busenv.train.run import TrainingRun
+from busenv.train.run import MODEL, TrainingRun
 
 ROLLOUT_STEPS = 64  # of each environment in a rollout of OneSeatRun
+POLICY = "policy.zip"  # that OneSeatRun saves
 
 
 class _ScaledRewards(VecEnvWrapper):
@@ -45,6 +48,18 @@ class _ScaledRewards(VecEnvWrapper):
     def step_wait(self) -> Any:
         observations, rewards, ends, infos = self.venv.step_wait()
         return observations, rewards / self._unit, ends, infos
+
+
+def one_seat_agent(path: str | MaskableActorCriticPolicy) -> FunctionAgent:
+    """Return the agent of a policy, or of the file of one that OneSeatRun saved."""
+    policy = MaskableActorCriticPolicy.load(path) if isinstance(path, str) else path
+
+    @torch.no_grad()
+    def logits(rows: np.ndarray, masks: np.ndarray) -> torch.Tensor:
+        distribution: Any = policy.get_distribution(torch.from_numpy(rows)).distribution
+        return distribution.logits
+
+    return from_policy(logits, temperature=PRESETS["quick"].temperature, name="one-seat")
 
 
 class OneSeatRun(TrainingRun):
@@ -64,7 +79,6 @@ class OneSeatRun(TrainingRun):
             rules=self.rules,
             board=self.board,
             reward=config.reward,
-            relative_types=config.relative_types,
         )
         self._ppo = MaskablePPO(
             "MlpPolicy",
@@ -87,19 +101,9 @@ class OneSeatRun(TrainingRun):
         policy = self._ppo.policy
         # Networks of Stable-Baselines3, which the run uses like an `Mlp`.
         self.network, self.optimizer = policy, policy.optimizer  # type: ignore[assignment]
-        self.agent = from_policy(
-            self._logits,
-            relative_types=config.relative_types,
-            temperature=config.temperature,
-            name="one-seat",
-        )
+        self.agent = one_seat_agent(policy)
         self.agent.reset(config.seed)
         self._start_clock()
-
-    @torch.no_grad()
-    def _logits(self, rows: np.ndarray, masks: np.ndarray) -> torch.Tensor:
-        distribution: Any = self._ppo.policy.get_distribution(torch.from_numpy(rows)).distribution
-        return distribution.logits
 
     def step(self) -> None:
         """Play one rollout and learn from it."""
@@ -110,8 +114,8 @@ class OneSeatRun(TrainingRun):
         self._seconds = self.seconds
 
     def save(self) -> None:
-        """Write the checkpoint."""
-        self._save_checkpoint()
+        """Write the policy for `one_seat_agent`."""
+        self._ppo.policy.save(str(self.folder / POLICY))
 
 
 LearnerRun = PPORun | ExpertRun | FitRun | OneSeatRun
@@ -121,7 +125,8 @@ LearnerRun = PPORun | ExpertRun | FitRun | OneSeatRun
 class BenchmarkLearner:
     """A learner: a description in one line, settings that differ from `base`, the class of runs.
 
-    teacher: agent whose games a run of class `FitRun` plays first.
+    teacher: agent whose games a run of class `FitRun` plays first. agent: spec of the agent that a
+    run saves, with the place of its folder.
     """
 
     about: str
@@ -129,6 +134,11 @@ class BenchmarkLearner:
     make_run: Callable[[Any, Path], LearnerRun] = PPORun
     base: AnyConfig = PRESETS["quick"]
     teacher: str = ""
+    agent: str = f"net:{{}}/{MODEL}"
+
+    def spec(self, folder: Path) -> str:
+        """Spec of the agent of a finished run."""
+        return self.agent.format(folder)
 
     def config(self, entry: Entry, seed: int, threads: int) -> AnyConfig:
         """All settings of a run."""
@@ -174,6 +184,7 @@ LEARNERS = {
             "relative_types": False,
         },
         OneSeatRun,
+        agent=f"py:busenv.evaluation.benchmark.learners:one_seat_agent:{{}}/{POLICY}",
     ),
     "imitation": BenchmarkLearner(
         "imitation of the search uct:50",

@@ -5,6 +5,7 @@ A stopped benchmark keeps the seeds that are finished, and starts the others aga
 
 from __future__ import annotations
 
+import platform
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -18,12 +19,17 @@ import busenv
 from busenv.agents import Agent, make_agent
 from busenv.agents.specs import parse_spec
 from busenv.common.console import print_path
+from busenv.common.cores import available_cores
 from busenv.common.runs import lock_folder, store_settings
+from busenv.evaluation.agent_digest import agent_digest
+from busenv.evaluation.benchmark.exploit import exploiter_config
 from busenv.evaluation.benchmark.learners import LEARNERS, LearnerRun
 from busenv.evaluation.benchmark.protocol import (
     BOARD,
     CURVE_LENGTH,
     CURVE_PANEL,
+    EXPLOITER_BLOCKS,
+    EXPLOITER_DECISIONS,
     NAME,
     PANEL,
     RULES,
@@ -44,7 +50,7 @@ from busenv.evaluation.rating import check_agent, run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.io import read_bounded, write_whole
 from busenv.schema import parse
-from busenv.train.training_run import evaluate_against, store_config
+from busenv.train.training_run import evaluate_against, run_training, store_config
 
 RESULT, MEASURED = "result.json", "measured.json"  # of all runs, of one
 
@@ -71,8 +77,13 @@ def bench_learner(
         store_config(run_folder, config)
         curve = _train(run, entry.players, core_seconds)
         run.save()
-        panel = _play(_play_in_batch(run.agent), PANEL, entry.players)
-        return RunResult(seed=seed, decisions=run.decisions, curve=curve, panel=panel)
+        return RunResult(
+            seed=seed,
+            decisions=run.decisions,
+            curve=curve,
+            panel=_play(_play_in_batch(run.agent), PANEL, entry.players),
+            exploiter=_exploit(learner.spec(run_folder), entry.players, seed, run_folder),
+        )
 
     return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console)
 
@@ -83,7 +94,7 @@ def bench_agents(
     """Measure agents that were trained elsewhere, as runs of one learner; see `bench_learner`.
 
     specs: as for `busenv.agents.make_agent`. The budget is the caller's claim. workers: processes,
-    for external programs.
+    for external programs. Exploiters are not trained against these, nor against searches.
     """
     for spec in specs:
         check_agent(spec, RULES, BOARD, players=entry.players)
@@ -91,10 +102,15 @@ def bench_agents(
     def bench(number: int, run_folder: Path) -> RunResult:
         spec = specs[number]
         with closing(make_agent(spec)) as agent:
-            by_game = parse_spec(spec).kind in ("exec", "llm")  # several processes, forfeits
+            kind = parse_spec(spec).kind
+            by_game = kind in ("exec", "llm")  # several processes, forfeits
             play = _play_by_game(spec, run_folder, workers) if by_game else _play_in_batch(agent)
             panel = _play(play, PANEL, entry.players)
-        return RunResult(seed=number, decisions=entry.decisions, curve=(), panel=panel)
+            is_fast = not agent.needs_history and kind not in ("uct", "az")
+        exploiter = _exploit(spec, entry.players, number, run_folder) if is_fast else None
+        return RunResult(
+            seed=number, decisions=entry.decisions, curve=(), panel=panel, exploiter=exploiter
+        )
 
     settings = {"agents": [*specs], "files": file_hashes((*specs,))}
     return _bench_all(entry, range(len(specs)), bench, settings, folder, console)
@@ -110,7 +126,9 @@ def _bench_all(
 ) -> BenchmarkResult:
     """Measure every run of a learner; the result is written after each."""
     settings = entry.model_dump(exclude={"about"}) | settings
+    opponents, machine = {bot: agent_digest(bot) for bot in PANEL}, machine_class()
     settings |= {"protocol": NAME, "busenv": busenv.__version__}
+    settings |= {"opponents": opponents, "machine": machine}
     runs: list[RunResult] = []
     with lock_folder(folder):
         print_path(console, "Run folder", folder)
@@ -123,7 +141,7 @@ def _bench_all(
                 run = bench(seed, run_folder)
                 write_whole(measured, run.model_dump_json(indent=1) + "\n")
             runs.append(parse(RunResult, read_bounded(measured)))
-            result = make_result(entry, runs)
+            result = make_result(entry, runs, machine, opponents)
             write_result(result, folder / RESULT)
             won = ", ".join(f"{bot} {count.share:.1%}" for bot, count in runs[-1].panel.items())
             console.print(
@@ -167,9 +185,29 @@ def _play_in_batch(agent: Agent) -> PlayMatch:
         own, _ = evaluate_against(
             agent, bot, count, SEED, rules=RULES, board=BOARD, players=players
         )
-        return WinCount(games=own.games, wins=own.wins)
+        return WinCount(games=own.games, wins=own.wins, points=own.points)
 
     return play
+
+
+def _exploit(spec: str, players: int, seed: int, folder: Path) -> WinCount:
+    """Train an exploiter of an agent in a subfolder; returns its games against copies."""
+    games = EXPLOITER_BLOCKS * players**2
+    config = exploiter_config(spec, players=players, decisions=EXPLOITER_DECISIONS, games=games)
+    console = Console(quiet=True)
+    _, curve = run_training(config.changed({"seed": seed}), folder / "exploiter", console)
+    return WinCount(games=games, wins=round(curve[-1].wins[spec] * games))
+
+
+def machine_class() -> str:
+    """Describe the machine whose processor time is measured: processor and number of cores."""
+    processor = platform.processor() or platform.machine()
+    cpus = Path("/proc/cpuinfo")
+    for line in cpus.read_text().splitlines() if cpus.exists() else ():
+        if line.startswith("model name"):
+            processor = line.partition(":")[2].strip()
+            break
+    return f"{processor}, {available_cores()} cores"
 
 
 def _play_by_game(spec: str, folder: Path, workers: int) -> PlayMatch:
@@ -178,6 +216,7 @@ def _play_by_game(spec: str, folder: Path, workers: int) -> PlayMatch:
     def play(bot: str, players: int, count: int) -> WinCount:
         schedule = Schedule((spec,), players, count, SEED, RULES, bot, BOARD)
         own = run_rating(schedule, folder / bot.replace(":", "-"), workers).results.iloc[0]
-        return WinCount(games=int(own["games"]), wins=round(own["won"] * own["games"]))
+        count = int(own["games"])
+        return WinCount(games=count, wins=round(own["won"] * count), points=own["points"])
 
     return play

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from busenv import __version__
-from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANEL, count_games
+from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANEL, RUNS, count_games
 from busenv.io import read_bounded, write_whole
 from busenv.schema import Schema, parse
 
@@ -24,13 +24,18 @@ OVERSHOOT = 40_000  # decisions by which the last update may exceed a budget; a 
 # self-play has about 30,000
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 
 class WinCount(Schema):
-    """Games against copies of one opponent, and how many of them the agent won."""
+    """Games against copies of one opponent, and how many of them the agent won.
+
+    points: mean of the agent; None where only wins were counted.
+    """
 
     games: Annotated[int, Field(ge=1, le=10**6)]
     wins: Count
+    points: Annotated[float, Field(ge=-10, le=100)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> WinCount:
@@ -56,12 +61,16 @@ class CurveEvaluation(Schema):
 
 
 class RunResult(Schema):
-    """One run of a learner: training decisions, its curve, and final results by opponent."""
+    """One run of a learner: training decisions, its curve, and final results by opponent.
+
+    exploiter: its games against copies of the agent; None if none was trained, as for programs.
+    """
 
     seed: Annotated[int, Field(ge=0, lt=2**31)]
     decisions: Count
     curve: tuple[CurveEvaluation, ...]
     panel: dict[str, WinCount]
+    exploiter: WinCount | None = None
 
     @model_validator(mode="after")
     def _check(self) -> RunResult:
@@ -88,10 +97,16 @@ class Entry(Schema):
 
 
 class BenchmarkResult(Entry):
-    """All runs of a learner. busenv: version that measured them."""
+    """All runs of a learner.
 
-    protocol: Literal["busenv-agents-v2"]
+    busenv: version that measured them. machine: its processor and number of cores. opponents:
+    their digests. Results of the protocol v2 have neither of the last two, nor points.
+    """
+
+    protocol: Literal["busenv-agents-v2", "busenv-agents-v3"]
     busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
+    machine: Annotated[str, Field(max_length=200)] = ""
+    opponents: dict[str, Digest] = Field(default_factory=dict)
     runs: Annotated[tuple[RunResult, ...], Field(min_length=1, max_length=1000)]
 
     @model_validator(mode="after")
@@ -99,6 +114,8 @@ class BenchmarkResult(Entry):
         seeds = [run.seed for run in self.runs]
         if len({*seeds}) != len(seeds):
             raise ValueError(f"seeds are {seeds}; allowed: each once")
+        if self.protocol == NAME:
+            self._check_opponents()
         for run in self.runs:
             self._check_games(run.panel, PANEL)
             for point in run.curve:
@@ -110,6 +127,12 @@ class BenchmarkResult(Entry):
                     f"allowed: {limit:,} to {limit + OVERSHOOT:,}"
                 )
         return self
+
+    def _check_opponents(self) -> None:
+        if not self.machine or [*self.opponents] != [*PANEL]:
+            raise ValueError(f"machine or opponents are missing; allowed: digests of {[*PANEL]}")
+        if any(count.points is None for run in self.runs for count in run.panel.values()):
+            raise ValueError("the panel of a run lacks points")
 
     def _check_games(self, results: dict[str, WinCount], panel: dict[str, int]) -> None:
         expected = count_games(panel, self.players)
@@ -126,9 +149,12 @@ def make_entry(name: str, about: str, players: int, decisions: int) -> Entry:
     return parse(Entry, json.dumps(fields))
 
 
-def make_result(entry: Entry, runs: Iterable[RunResult]) -> BenchmarkResult:
+def make_result(
+    entry: Entry, runs: Iterable[RunResult], machine: str, opponents: dict[str, str]
+) -> BenchmarkResult:
     """Make the result of runs measured with this version; ValueError if they break the protocol."""
     fields = {"protocol": NAME, "busenv": __version__, **entry.model_dump()}
+    fields |= {"machine": machine, "opponents": opponents}
     return parse(
         BenchmarkResult, json.dumps({**fields, "runs": [run.model_dump() for run in runs]})
     )
@@ -160,8 +186,17 @@ def all_results(others: Iterable[Path] = (), bundled: Path = BUNDLED) -> list[Be
 
 
 def add_results(paths: Iterable[Path], folder: Path = BUNDLED) -> list[Path]:
-    """Validate all results, then copy them to the bundled ones; returns their new paths."""
+    """Validate all results, then copy them to the bundled ones; returns their new paths.
+
+    ValueError for a result of another protocol, or with too few runs.
+    """
     results = [read_result(path) for path in paths]
+    for result in results:
+        if result.protocol != NAME or len(result.runs) < RUNS:
+            raise ValueError(
+                f"the result of {result.name} has {len(result.runs)} runs of {result.protocol}; "
+                f"allowed: at least {RUNS} runs of {NAME}"
+            )
     for result in results:
         write_result(result, folder / result_name(result))
     return [folder / result_name(result) for result in results]
