@@ -25,11 +25,6 @@ from busenv.evaluation.rating_report import Report, write_report
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import play_games
 
-WORKER_DIED = (
-    "a worker process died (a script that starts workers needs to be a file and to call them under "
-    'if __name__ == "__main__":, or to play with workers=1)'
-)
-
 
 def run_rating(
     schedule: Schedule,
@@ -123,9 +118,8 @@ def _play(
                 note = f"{forfeits} forfeits" if forfeits else ""
                 bar.update(task, advance=len(games), note=note)
     except (BrokenProcessPool, ClusterError, AgentUnavailableError) as error:
-        cause = WORKER_DIED if isinstance(error, BrokenProcessPool) else str(error)
         raise RunError(
-            f"{cause}; the games so far are in {folder}, and the same command with "
+            f"{error}; the games so far are in {folder}, and the same command with "
             f"--out {folder} resumes"
         ) from error
     return new
