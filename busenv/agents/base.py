@@ -27,12 +27,12 @@ class Agent(ABC):
     Subclasses define `reset` and `choose`; the other methods have defaults. Without a time limit,
     agents of the same spec and seed select the same actions in the same sequence of games.
 
-    name: the agent's spec, which tables show. needs_history: whether the agent plays only by `act`,
-    from the history of a game; `busenv.agents.game_histories` lets it play in a batch.
+    name: the agent's spec, which tables show. single_game_only: whether the agent plays only by
+    `act`, from the history of a game; `busenv.agents.game_histories` lets it play in a batch.
     """
 
     name: str
-    needs_history = False
+    single_game_only = False
 
     @abstractmethod
     def reset(self, seed: int) -> None:

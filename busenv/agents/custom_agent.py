@@ -22,7 +22,7 @@ class CustomAgent(Agent):
 
     def __init__(self, player: Any, name: str) -> None:
         self.name, self._player = name, player
-        self.needs_history = not hasattr(player, "choose")
+        self.single_game_only = not hasattr(player, "choose")
 
     def reset(self, seed: int) -> None:
         if hasattr(self._player, "reset"):
@@ -33,7 +33,7 @@ class CustomAgent(Agent):
             self._player.close()
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        if self.needs_history:
+        if self.single_game_only:
             raise ValueError(f"{self.name} plays single games only: it has act(game), not choose")
         return np.asarray(self._player.choose(games, board))
 

@@ -21,13 +21,13 @@ class GameHistories:
         self, agents: Sequence[Agent], states: np.ndarray, rules: Rules, board: Board
     ) -> None:
         self._states, self._board, self._games = states, board, list[Game]()
-        if any(agent.needs_history for agent in agents):
+        if any(agent.single_game_only for agent in agents):
             setups = zip(states["players"].tolist(), states["first"].tolist(), strict=True)
             self._games = [Game(players, rules, board, first, seed=0) for players, first in setups]
 
     def choose(self, agent: Agent, indices: np.ndarray) -> np.ndarray:
         """Return an agent's actions in some of the games: int64, (n,)."""
-        if agent.needs_history:
+        if agent.single_game_only:
             return np.array([agent.act(self._games[i]) for i in indices])
         return agent.choose_trusted(self._states[indices], self._board)
 

@@ -64,8 +64,6 @@ class OpponentPool:
         self._from_specs: list[tuple[int, Any]] = []  # positions clockwise, and agents
         if opponents is None:
             return
-        if isinstance(opponents, np.ndarray):  # which has a method `choose` of its own
-            opponents = opponents.tolist()
         if isinstance(opponents, str) or not isinstance(opponents, Sequence):
             self.kinds[1:] = self._add(opponents, 0)
             return
@@ -204,7 +202,7 @@ def _choose(
 ) -> np.ndarray:
     """Same as `choose_actions`, in games on one board."""
     copies = games[index]
-    if _has(agent, "choose") and not getattr(agent, "needs_history", False):
+    if _has(agent, "choose") and not getattr(agent, "single_game_only", False):
         choose = getattr(agent, "choose_trusted", agent.choose)  # these games need no validation
         answer = np.asarray(choose(copies, board))
     else:

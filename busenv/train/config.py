@@ -51,7 +51,7 @@ def training_boards(spec: str) -> Board | GeneratedBoards:
 def check_batch_agent(spec: str) -> None:
     """Raise ValueError unless a spec is that of an agent that plays batches of games."""
     with closing(make_agent(spec)) as agent:
-        if agent.needs_history:
+        if agent.single_game_only:
             raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
 
 

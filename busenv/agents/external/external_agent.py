@@ -32,7 +32,7 @@ class ExternalAgent(LockedAgent):
     Raises ValueError for a bad command or limit, FileNotFoundError when the program is missing.
     """
 
-    needs_history = True
+    single_game_only = True
 
     def __init__(
         self, command: str, seed: int = 0, seconds: float = SECONDS, name: str | None = None

@@ -75,7 +75,7 @@ class LlmAgent(LockedAgent):
     OpenAI's. Raises ValueError when both are missing, or for wrong `request_settings`.
     """
 
-    needs_history = True
+    single_game_only = True
 
     def __init__(
         self,
