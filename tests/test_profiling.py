@@ -7,21 +7,22 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from busenv.profiling import speed
+from busenv.profiling import measurements, speed
 from busenv.profiling.measurements import MEASUREMENTS, measure
 from tests.support.commands import refusal
 
 
 @pytest.mark.parametrize("name", MEASUREMENTS)
-def test_measurements_do_the_same_every_time(name: str) -> None:
-    play = MEASUREMENTS[name][1](scale=0.01)
+def test_measurements_do_the_same_every_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurements, "STEPS", 3)
+    play = MEASUREMENTS[name][1]()
     count = play()
     assert count > 0
     assert play() == count
 
 
 def test_the_first_run_is_not_counted() -> None:
-    assert len(measure("playouts", 2, 0.01)) == 2
+    assert len(measure("playouts", 2)) == 2
 
 
 def test_unknown_measurements_are_refused(capsys: pytest.CaptureFixture) -> None:
@@ -50,7 +51,7 @@ def compared(revision: Path, current: Path, names: list[str]) -> tuple[bool, lis
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(speed, "ROUNDS", 1)
         patch.setattr(speed.busenv, "__file__", str(current / "busenv/__init__.py"))
-        not_slower = speed.compare(str(revision), names, 1, console, scale=0.01)
+        not_slower = speed.compare(str(revision), names, 1, console)
     return not_slower, console.export_text().splitlines()
 
 

@@ -44,21 +44,19 @@ def show_speeds(names: Sequence[str], repeats: int, console: Console) -> None:
     TextTable(title, header, rows, names=2).show(console)
 
 
-def compare(
-    revision: str, names: Sequence[str], repeats: int, console: Console, scale: float = 1.0
-) -> bool:
+def compare(revision: str, names: Sequence[str], repeats: int, console: Console) -> bool:
     """Measure this version and another one in turns, and print the ratios of their speeds.
 
     revision: a commit, or a folder with a checkout. repeats: runs of each measurement in each of
-    ROUNDS. scale: factor of all sizes. Returns whether the median ratio of every measurement is at
-    least 1 - TOLERANCE. Raises ValueError for an unknown revision.
+    ROUNDS. Returns whether the median ratio of every measurement is at least 1 - TOLERANCE. Raises
+    ValueError for an unknown revision.
     """
     trees = checkout(revision), Path(str(busenv.__file__)).parents[1]
     rounds: list[list[dict[str, Any]]] = []  # of each: results of the other version, of this one
     for k in range(ROUNDS):
         console.print(f"Round {k + 1} of {ROUNDS} (the first one compiles)")
         order = -1 if k % 2 else 1
-        results = [_run(tree, names, repeats, scale) for tree in trees[::order]]
+        results = [_run(tree, names, repeats) for tree in trees[::order]]
         rounds.append(results[::order])
     rows, not_slower = [], True
     for name in names:
@@ -86,35 +84,32 @@ def checkout(revision: str) -> Path:
         return Path(revision).resolve()
     try:
         commit = _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-    except ValueError as error:
+        folder = (CHECKOUTS / commit.decode().strip()).resolve()
+        if not folder.exists():
+            root = _git("rev-parse", "--show-toplevel").decode().strip()
+            archive = _git("-C", root, "archive", "--format=zip", folder.name, "busenv")
+            unfinished = folder.with_suffix(".part")
+            with zipfile.ZipFile(io.BytesIO(archive)) as files:
+                files.extractall(unfinished)
+            unfinished.rename(folder)
+    except FileNotFoundError:
+        raise ValueError("git is not installed; --against also takes a folder") from None
+    except subprocess.CalledProcessError as error:
         raise ValueError(
             f"{revision!r} is neither a folder nor a commit of the current folder's repository: "
-            f"{error}"
+            f"{error.stderr.decode(errors='replace').strip()}"
         ) from None
-    folder = (CHECKOUTS / commit.decode().strip()).resolve()
-    if not folder.exists():
-        root = _git("rev-parse", "--show-toplevel").decode().strip()
-        archive = _git("-C", root, "archive", "--format=zip", folder.name, "busenv")
-        unfinished = folder.with_suffix(".part")
-        with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            files.extractall(unfinished)
-        unfinished.rename(folder)
     return folder
 
 
 def _git(*words: str) -> bytes:
-    try:
-        return subprocess.run(["git", *words], check=True, capture_output=True).stdout
-    except FileNotFoundError:
-        raise ValueError("git is not installed; --against also takes a folder") from None
-    except subprocess.CalledProcessError as error:
-        raise ValueError(f"git: {error.stderr.decode(errors='replace').strip()}") from error
+    return subprocess.run(["git", *words], check=True, capture_output=True).stdout
 
 
-def _run(tree: Path, names: Sequence[str], repeats: int, scale: float) -> dict[str, Any]:
+def _run(tree: Path, names: Sequence[str], repeats: int) -> dict[str, Any]:
     """Run `measurements` with the package of a tree in a new process; returns its results."""
     done = subprocess.run(
-        [sys.executable, str(measurements.__file__), json.dumps([names, repeats, scale])],
+        [sys.executable, str(measurements.__file__), json.dumps([names, repeats])],
         env={**os.environ, "PYTHONPATH": str(tree), "PYTHONHASHSEED": "0"},
         stdout=subprocess.PIPE,
         text=True,
