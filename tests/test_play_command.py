@@ -17,7 +17,7 @@ import pytest
 
 from busenv import Game, Rules
 from busenv.common.keyboard_interrupt import STATUS
-from busenv.play import agent_pool, notebook
+from busenv.play import agent_pool, play
 from busenv.play.catalogue import analysts_of
 from busenv.play.launch import addresses, local_address, make_catalogue
 from tests.support.commands import refusal
@@ -156,15 +156,8 @@ def test_addresses_of_the_server() -> None:
     assert addresses("10.1.2.3", 80) == ["http://10.1.2.3:80"]
 
 
-def show(*seats: str, folder: Path, rules: str | Rules = "capstone-2024") -> str:
-    """The address in the frame of a cell."""
-    return notebook.show_page(seats, rules, "city", None, None, folder, 700).src
-
-
 def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
-    frame = notebook.show_page(
-        ("me", "greedy", "greedy"), "capstone-2024", "city", 0, 5, tmp_path, 700
-    )
+    frame = play("me", "greedy", "greedy", first_player=0, seed=5, folder=tmp_path, height=700)
     assert (frame.width, frame.height) == ("100%", 700)
     origin = frame.src.partition("/play/")[0]
     page = PageClient(frame.src)
@@ -173,13 +166,13 @@ def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
     page.close()
     custom = [Rules(bus_limit=limit) for limit in (7, 8)]
     for rules in custom:  # the same server with the latest rules
-        link = show("me", "me", "me", folder=tmp_path, rules=rules)
+        link = play("me", "me", "me", folder=tmp_path, rules=rules).src
         assert link.startswith(f"{origin}/play/")
-    assert f"{origin}/start/" in show(folder=tmp_path)
+    assert f"{origin}/start/" in play(folder=tmp_path).src
     saved = [json.loads(path.read_text().splitlines()[0]) for path in tmp_path.glob("*.jsonl")]
     assert sorted(header["record"]["rules"]["bus_limit"] for header in saved) == [5, 7, 8]
     with pytest.raises(ValueError, match="2 seats"):
-        show("me", "greedy", folder=tmp_path)
+        play("me", "greedy", folder=tmp_path)
 
 
 @pytest.mark.parametrize("board", ["city", "generated:small:5"])

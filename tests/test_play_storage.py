@@ -1,16 +1,12 @@
 """The folder of a game server: full disks, damaged and large files, limits, finished games."""
 
 import errno
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from busenv.game.board import BOARDS, make_board
-from busenv.play import game_session
-from busenv.play.catalogue import Catalogue
 from tests.support.play_client import PageClient, Served, serving
 
 
@@ -63,27 +59,6 @@ def test_game_on_a_full_disk_is_one_line_and_leaves_no_file(
     assert served.begin("me", "me", "me")
 
 
-def test_renames_are_limited_and_a_large_file_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(game_session, "MAX_RENAMES", 3)
-    with serving(tmp_path) as served:
-        page = served.open(link := served.begin("me", "me", "me"))
-        for name in ("Ada", "Bo", "Cy", "Cy"):
-            page.send("rename", seat=0, name=name)
-        assert page.error_code("rename", seat=0, name="Di") == "too_many_names"
-        page.close()
-    (file,) = tmp_path.glob("*.jsonl")
-    with file.open("ab") as grown:
-        grown.write((b'{"seat": 0, "name": "Eve"' + b" " * 2**19 + b"}\n") * 17)
-    with serving(tmp_path) as served:
-        assert served.server.errors == []
-        page = served.open(link)
-        assert page.latest["participants"]["seats"][0]["name"] == "Eve"
-        assert page.error_code("pause", enabled=True) == "not_saved"  # larger than a game may be
-        page.close()
-
-
 def test_a_deleted_game_has_no_files_and_no_link(served: Served) -> None:
     page: PageClient = served.open(link := served.begin("me", "me", "me"))
     (game,) = [one for one in served.server.start_options()["games"] if one["link"] == link]
@@ -93,20 +68,3 @@ def test_a_deleted_game_has_no_files_and_no_link(served: Served) -> None:
     assert served.get(link)[0] == 404
     assert not [*served.server.store.folder.glob(f"{game['id']}*")]
     page.close()
-
-
-def test_network_of_another_board_is_refused_at_the_start(tmp_path: Path) -> None:
-    data = json.loads((BOARDS / "city.json").read_text())
-    data["sites"].pop()
-    catalogue = Catalogue(boards={"small": make_board(data, "small")})
-    seats: list[dict[str, Any]] = [{"kind": "me"}, {"kind": "me"}]
-    with serving(tmp_path, catalogue) as served:
-        for spec in ("net:city-2", "az:city-3:1000"):
-            body = {"seats": [*seats, {"kind": "agent", "spec": spec}]}
-            status, answer = served.post(f"{served.start_link}/games", body)
-            assert (status, answer["code"]) == (400, "no_such_agent")
-            assert "was trained on" in answer["message"]
-        for spec in ("", None):
-            body = {"seats": [*seats, {"kind": "agent", "spec": spec}]}
-            answer = served.post(f"{served.start_link}/games", body)[1]
-            assert answer["message"] == "Seat 2 has no agent: choose one."

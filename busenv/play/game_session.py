@@ -16,7 +16,6 @@ from busenv.play.game_tree import GameNode, GameTree
 from busenv.play.messages import RequestError
 
 DEFAULT_DELAY = 0.6  # seconds; "normal" on the page
-MAX_RENAMES = 100  # of a game
 Status = Literal["over", "paused", "forced", "agent", "person"]
 
 
@@ -48,7 +47,6 @@ class GameSession:
         self.seats = list(header.seats)
         self.node, self.delay = 0, DEFAULT_DELAY
         self.paused, self.failure, self.last_change = False, "", ""
-        self._num_renames = 0
         self.moved_at = time.monotonic()
         self.participants = _participants(header)
 
@@ -153,14 +151,11 @@ class GameSession:
         self.delay, self.last_change = seconds, "delay"
 
     def rename(self, participant: Participant, seat: int, name: str) -> None:
-        """Set a person's name. RequestError: not_your_seat, too_many_names."""
+        """Set a person's name. RequestError: not_your_seat."""
         if seat not in participant.seats:
             raise RequestError("not_your_seat", f"Seat {seat} is not yours.")
         if name == self.seats[seat].name:
             return
-        if self._num_renames >= MAX_RENAMES:
-            text = f"Names in a game can be changed at most {MAX_RENAMES} times."
-            raise RequestError("too_many_names", text)
         self.save({"seat": seat, "name": name})
         self._set_name(seat, name)
 
@@ -210,7 +205,6 @@ class GameSession:
 
     def _set_name(self, seat: int, name: str) -> None:
         self.seats[seat] = self.seats[seat].model_copy(update={"name": name})
-        self._num_renames += 1
 
     def _check_node(self, node: int) -> None:
         """RequestError stale if a node is not the current one."""

@@ -129,8 +129,8 @@ def serve(
         raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     catalogue = make_catalogue(seats, rules, board)
     new = make_new_game(seats, first_player, seed)
-    with locked_store(folder) as store, listen(host, port) as listening:
-        asyncio.run(_serve(catalogue, new, store, host, listening, browser))
+    with lock_folder(Path(folder), mode=0o700), listen(host, port) as listening:
+        asyncio.run(_serve(catalogue, new, GameStore(folder), host, listening, browser))
 
 
 def make_catalogue(
@@ -190,16 +190,6 @@ def make_new_game(
         )
     except ValidationError as error:
         raise ValueError(first_error(error)) from None
-
-
-@contextlib.contextmanager
-def locked_store(folder: str | Path) -> Iterator[GameStore]:
-    """Create and lock a folder of games.
-
-    ValueError for a file, or if another process has locked the folder.
-    """
-    with lock_folder(Path(folder), mode=0o700):
-        yield GameStore(folder)
 
 
 def listen(host: str, port: int) -> socket.socket:

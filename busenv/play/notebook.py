@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
 from IPython.display import IFrame
 
 from busenv import Board, Rules
+from busenv.common.runs import lock_folder
 from busenv.play.catalogue import Catalogue
+from busenv.play.game_store import GameStore
 from busenv.play.launch import (
     first_link,
     listen,
     local_address,
-    locked_store,
     make_catalogue,
     make_new_game,
     running,
@@ -30,16 +30,25 @@ HOST = "127.0.0.1"
 _servers: dict[Path, tuple[Server, str, asyncio.AbstractEventLoop]] = {}
 
 
-def show_page(
-    seats: Sequence[str],
-    rules: str | Path | Rules,
-    board: str | Path | Board,
-    first_player: int | None,
-    seed: int | None,
-    folder: str | Path,
-    height: int,
+def play(
+    *seats: str,
+    rules: str | Path | Rules = "capstone-2024",
+    board: str | Path | Board = "city",
+    first_player: int | None = None,
+    seed: int | None = None,
+    folder: str | Path = "runs/play",
+    height: int = 900,
 ) -> IFrame:
-    """A frame with a game of these seats, or with the start page; see `busenv.play.play`."""
+    """Play in a notebook cell: shows the page of `busenv play`, served by this machine, in a frame.
+
+    seats: 3 to 5 of "me", "friend" (joins through a link) and agent specs, as in
+        `play("me", "uct:1000", "greedy")`; without seats the page offers a choice.
+    folder: where games are saved and resumed from.
+    height: height of the frame, in pixels.
+
+    The other arguments and errors are those of `busenv.Game`. Requires the extras `play` and
+    `notebooks`; raises ModuleNotFoundError with the install command if one is missing.
+    """
     catalogue = make_catalogue(seats, rules, board)
     new = make_new_game(seats, first_player, seed)
     path = Path(folder).resolve()
@@ -64,8 +73,8 @@ def _run(folder: Path, catalogue: Catalogue, started: Future[None]) -> None:
 
 
 async def _serve(folder: Path, catalogue: Catalogue, started: Future[None]) -> None:
-    with locked_store(folder) as store, listen(HOST, 0) as listening:
-        server = Server(store, catalogue, [])
+    with lock_folder(folder, mode=0o700), listen(HOST, 0) as listening:
+        server = Server(GameStore(folder), catalogue, [])
         async with running(server, HOST, listening) as ended:
             origin = local_address(HOST, listening.getsockname()[1])
             _servers[folder] = server, origin, asyncio.get_running_loop()
