@@ -3,7 +3,6 @@
     python -m experiments.claims                              # lists the claims and commands
     python -m experiments.claims planner/greedy/4             # runs one again
     python -m experiments.claims --below 10                   # all that take less than 10 seconds
-    python -m experiments.claims planner/greedy/4 --update    # writes the measured figures
 
 `claims.json` holds the claims by key: a text of the pages, and the command that measures its
 figures. The exit status is 1 when a command fails or a figure differs.
@@ -12,7 +11,6 @@ figures. The exit status is 1 when a command fails or a figure differs.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -20,14 +18,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from busenv.common.cores import available_cores
 from busenv.error_text import did_you_mean
-from busenv.io import read_json, write_whole
+from busenv.io import read_json
 
 ROOT = Path(__file__).parents[1]
 REGISTRY = Path(__file__).with_name("claims.json")
@@ -90,11 +85,8 @@ def find_figures(text: str) -> list[str]:
     return [match[0] for match in matches if match[2] or match[4]] or [m[0] for m in matches]
 
 
-def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
-    """Run a claim, and print each figure and the measured one.
-
-    Returns whether all figures agree, and the measured ones; False and none when it fails.
-    """
+def check_claim(key: str, claim: Claim) -> bool:
+    """Run a claim, print each figure and the measured one, and return whether all agree."""
     try:
         matches = re.findall(claim.find, run(claim), re.MULTILINE)
         texts = (m if isinstance(m, str) else "{} [{}, {}]".format(*m) for m in matches)
@@ -103,13 +95,13 @@ def check_claim(key: str, claim: Claim) -> tuple[bool, list[str]]:
             raise ValueError(f"{len(measured)} figures in the output, not {len(claim.figures)}")
     except (ValueError, OSError) as error:
         print(f"{key}: failed: {error}", flush=True)
-        return False, []
+        return False
     agree = []
     for old, new in zip(claim.figures, measured, strict=True):
         agree.append(old == new if claim.exact else _overlap(old, new))
         words = "agrees" if agree[-1] else "differs"
         print(f"{key}: expected {old}, measured {new}: {words}", flush=True)
-    return all(agree), measured
+    return all(agree)
 
 
 def run(claim: Claim) -> str:
@@ -146,56 +138,8 @@ def _bounds(figure: str) -> list[float]:
     return [scale * float(bound.replace(",", "")) for bound in (low or value, high or end or value)]
 
 
-def with_figures(claim: Claim, measured: Sequence[str], seconds: float) -> Claim:
-    """Return a claim with the figures of a run of so many seconds at this clone's commit."""
-    old, new = claim.figures, iter(measured)
-
-    def figure(match: re.Match[str]) -> str:
-        current = next(new) if match[0] in old else match[0]
-        # A range from several days is kept when one run prints one number.
-        return match[0] if match[4] and " to " not in current else current
-
-    text = FIGURE.sub(figure, claim.shown)
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return replace(
-        claim,
-        text=text if isinstance(claim.text, str) else text.split("\n"),
-        machine="any" if claim.machine == "any" else f"{available_cores()} cores",
-        date=time.strftime("%Y-%m-%d"),
-        commit=commit.strip(),
-        cost=round(seconds),
-    )
-
-
-def pages() -> list[Path]:
-    """Return the pages that state claims."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-def update(claims: dict[str, Claim], key: str, current: Claim) -> None:
-    """Write a claim's current figures into the registry and the pages."""
-    old = claims[key].shown
-    claims[key] = current
-    defaults = {field.name: field.default for field in fields(Claim)}
-    entries = {
-        key: {name: value for name, value in asdict(claim).items() if value != defaults[name]}
-        for key, claim in claims.items()
-    }
-    write_whole(REGISTRY, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
-    if current.shown != old and old in {claim.shown for claim in claims.values()}:
-        print(f"{key}: another claim has the same text; edit the pages: {current.shown}")
-        return
-    pattern = re.compile(r"\s+".join(map(re.escape, old.split())))
-    for path in pages():
-        text = path.read_text(encoding="utf-8")
-        if (changed := pattern.sub(lambda _: current.shown, text)) != text:
-            write_whole(path, changed)
-            print(f"Updated: {path}")
-
-
 def main() -> None:
-    """List, check or update claims."""
+    """List or check claims."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.claims",
         description=__doc__,
@@ -210,9 +154,6 @@ def main() -> None:
         default=0.0,
         help="claims that do not depend on the machine and take less time",
     )
-    parser.add_argument(
-        "--update", action="store_true", help="write the figures into claims.json and the pages"
-    )
     arguments = parser.parse_args()
     claims = read_claims()
     for key in arguments.keys:
@@ -226,14 +167,8 @@ def main() -> None:
     ]
     if not keys:
         print("\n".join(f"{key}: {claim.command}" for key, claim in claims.items()))
-    status = 0
-    for key in keys:
-        start = time.monotonic()
-        agree, figures = check_claim(key, claims[key])
-        status = status if agree else 1
-        if arguments.update and figures:
-            update(claims, key, with_figures(claims[key], figures, time.monotonic() - start))
-    sys.exit(status)
+    agree = [check_claim(key, claims[key]) for key in keys]
+    sys.exit(0 if all(agree) else 1)
 
 
 if __name__ == "__main__":

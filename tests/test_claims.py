@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,22 +33,14 @@ CLAIMS = {
     "none": claim("5", "5", find="won"),
     "broken": claim("5", "5", command="python -c 'raise SystemExit(\"no games\")'"),
 }
-PAGE = "Wins 48% [43, 53], and 47% [43,\n53] of the games.\n\n| a | 17.1 [13.6, 20.3] |\n| 9 | 0.0 "
-PAGE += "[0.0, 0.0] |\n\n22 to 28 million\n"
 
 
-@pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page of a repository with the claims."""
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
-        user = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run(["git", *user, *words], cwd=tmp_path, check=True)
+@pytest.fixture(autouse=True)
+def _registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "REGISTRY", tmp_path / "claims.json")
     (tmp_path / "train").mkdir()
     (tmp_path / "claims.json").write_text(json.dumps(CLAIMS))
-    (tmp_path / "README.md").write_text(PAGE)
-    return tmp_path / "README.md"
 
 
 def run(capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, str]:
@@ -62,7 +53,6 @@ def run(capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, str]:
     return int(stopped.value.code or 0), captured.out + captured.err
 
 
-@pytest.mark.usefixtures("page")
 def test_claims_are_listed_and_compared(capsys: pytest.CaptureFixture) -> None:
     status, out = run(capsys)
     assert status == 0
@@ -74,7 +64,6 @@ def test_claims_are_listed_and_compared(capsys: pytest.CaptureFixture) -> None:
     assert len(re.findall(": agrees$", out, re.MULTILINE)) == 7
 
 
-@pytest.mark.usefixtures("page")
 def test_figures_that_differ_and_failed_commands_are_reported(
     capsys: pytest.CaptureFixture,
 ) -> None:
@@ -91,27 +80,11 @@ def test_figures_that_differ_and_failed_commands_are_reported(
         assert words in out
 
 
-@pytest.mark.usefixtures("page")
 def test_cheap_claims_do_not_depend_on_the_machine(capsys: pytest.CaptureFixture) -> None:
     _, out = run(capsys, "--below", "1.5")
     assert "overlap: expected" in out
     assert "range: " not in out
     assert run(capsys, "--below", "1")[1].startswith("exact: python -c ")  # lists the claims
-
-
-def test_updates_change_registry_and_pages(page: Path, capsys: pytest.CaptureFixture) -> None:
-    status, out = run(capsys, "table", "range", "apart", "overlap", "broken", "--update")
-    assert status == 1
-    assert "overlap: another claim has the same text; edit the pages: 52.4% [47.5, 57.2]" in out
-    assert page.read_text() == (
-        "Wins 48% [43, 53], and 54% [53.1, 60] of the games.\n\n"
-        "| a | 18 [9, 21] |\n| 9 | 0 [-2, 1] |\n\n22 to 28 million\n"
-    )
-    updated = claims.read_claims()
-    assert updated["range"].text == "22 to 28 million"
-    assert updated["apart"].text == "54% [53.1, 60] of the games"
-    assert updated["apart"].commit != "0123456" < updated["apart"].date
-    assert updated["broken"] == claims.Claim(**CLAIMS["broken"])
 
 
 @pytest.mark.parametrize(
