@@ -18,7 +18,7 @@ from busenv.agents.scripted import GreedyAgent, RandomAgent
 from busenv.agents.uct_agent import UctAgent
 from busenv.error_text import did_you_mean, missing_extra, quote
 
-GROUP = "busenv.agents"  # entry points of other packages: name = the first word of their specs
+GROUP = "busenv.agents"  # entry points that register agents; name: the first word of a spec
 PLUG_IN = "plug-in"
 
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
@@ -132,7 +132,7 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
 
     spec: one of the forms in SPECS: `random`, `greedy`, `planner`, `uct:SIMULATIONS`,
         `net:NAME`, `az:NAME:SIMULATIONS`, `exec:COMMAND`, `py:FILE.py:CLASS`, `llm:MODEL` and
-        their variants. A package adds specs that begin with NAME by an entry point NAME of the
+        their variants. A package registers specs that begin with NAME by an entry point NAME of the
         group "busenv.agents": a function of a spec and a seed that returns an agent, or another
         object with `act(game)` or `choose(games, board)`.
     seed: 0 to 2**64 - 1, until `reset` sets another.

@@ -56,16 +56,16 @@ class BatchSetup(NamedTuple):
 def set_up_batch(
     num_games: int,
     *,
-    num_players: int | Sequence[int],
-    rules: str | Path | Rules,
-    board: Boards,
     reward: str | Reward,
     opponents: Opponents,
-    learner_seat: int | None,
     illegal: Illegal,
-    autoreset_mode: str | AutoresetMode,
-    relative_types: bool,
-    skip_forced: bool,
+    num_players: int | Sequence[int] = 4,
+    rules: str | Path | Rules = "capstone-2024",
+    board: Boards = "city",
+    learner_seat: int | None = None,
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    relative_types: bool = False,
+    skip_forced: bool = False,
 ) -> BatchSetup:
     """Validate the settings of `Batch` and allocate its arrays; ValueError for an invalid one."""
     counts = player_counts(num_players)

@@ -22,8 +22,6 @@ from busenv.core import cuda_kernels
 from busenv.core.batch_kernels import NO_VIEWER
 from busenv.core.cuda_kernels import BLOCK, GameWorkspaces
 from busenv.core.state import GAME
-from busenv.game.board_specs import Boards
-from busenv.game.rules import Rules
 from busenv.validation import Illegal, check_seed, check_whole
 
 Launch = Callable[..., None]
@@ -62,32 +60,16 @@ class CudaBatch:
         self,
         num_games: int,
         *,
-        num_players: int | Sequence[int] = 4,
-        rules: str | Path | Rules = "capstone-2024",
-        board: Boards = "city",
         reward: str = "win",
         opponents: Opponents = None,
-        learner_seat: int | None = None,
         illegal: Illegal = "replace",
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        relative_types: bool = False,
-        skip_forced: bool = False,
+        **settings: Any,
     ) -> None:
         num_games = check_whole("num_games", num_games, 1)
         _check_supported(reward, opponents, illegal)
         self.device = find_device()
         setup = set_up_batch(
-            num_games,
-            num_players=num_players,
-            rules=rules,
-            board=board,
-            reward=reward,
-            opponents=opponents,
-            learner_seat=learner_seat,
-            illegal=illegal,
-            autoreset_mode=autoreset_mode,
-            relative_types=relative_types,
-            skip_forced=skip_forced,
+            num_games, reward=reward, opponents=opponents, illegal=illegal, **settings
         )
         self.boards, self.rules, self.board = setup.boards, setup.rules, setup.boards[0]
         self.autoreset_mode, self.player_counts = setup.autoreset_mode, setup.player_counts
