@@ -59,15 +59,6 @@ def test_opponents_sit_clockwise_from_the_learner() -> None:
     assert scribbler.most > 1
 
 
-def test_opponents_may_be_an_array_of_specs() -> None:
-    specs = ["greedy", "planner", "random"]
-    batches = [Batch(3, opponents=opponents) for opponents in (specs, np.array(specs))]
-    for batch in batches:
-        batch.reset(1)
-        batch.step(batch.masks.argmax(axis=1))
-    assert batches[0].games.tobytes() == batches[1].games.tobytes()
-
-
 def by_sight(rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """Return a legal action for every game, by the observation only."""
     return np.array(

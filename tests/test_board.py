@@ -41,12 +41,6 @@ def test_a_board_that_is_not_there() -> None:
         load_board("x" * 300)  # longer than the name of a file may be
 
 
-def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    path = tmp_path / "map.json"
-    path.write_text(json.dumps(city()), encoding="utf-8-sig")
-    assert load_board(path).fingerprint == load_board("city").fingerprint
-
-
 def test_fingerprint_is_of_what_matters_to_play() -> None:
     fingerprint = make_board(city()).fingerprint
     moved = city()

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from busenv.common.console import TextTable, progress_bar
+from busenv.common.console import TextTable
 
 NAMES = ("random", "ppo:runs/a-long-name-of-a-folder/model.safetensors")
 SHEET = TextTable(
@@ -40,14 +40,3 @@ def test_tables_are_formatted_in_markdown() -> None:
     assert TextTable("t", ["a", "b\nc"], [["x|y", "1\n2"]]).markdown() == (
         "| a | b c |\n| --- | ---: |\n| x\\|y | 1 2 |\n"
     )
-
-
-@pytest.mark.parametrize("width", [60, 80])
-def test_progress_bars_fit_the_terminal(width: int) -> None:
-    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
-    with progress_bar(console, "games") as bar:
-        bar.add_task("", total=4000, completed=2000, note="12 forfeits")
-    (line,) = console.export_text().splitlines()[-1:]
-    assert line.count("━") >= 19
-    assert "2000/4000" in line
-    assert "12 forfeits" in line

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from rich.console import Console
 
 import busenv
 from busenv import Game, GameDataset, cli, load_dataset
-from busenv.agents.match import Score
 from busenv.common.runs import RunError
 from busenv.common.worker_pool import worker_pool
 from busenv.dataset import ARRAYS
@@ -24,7 +23,6 @@ from busenv.evaluation import dataset_export
 from busenv.evaluation.dataset_export import export_games
 from busenv.train.learning_curve import read_curve
 from experiments import imitation
-from tests.support.programs import EXAMPLE, command
 
 AGENTS = ("greedy", "random")
 SETTINGS = {"players": 3, "seed": 7, "rules": "capstone-2024", "board": "city"}
@@ -130,13 +128,6 @@ def test_a_failed_export_names_its_folder(tmp_path: Path, monkeypatch: pytest.Mo
         export(tmp_path)
 
 
-def test_exports_of_a_program_are_deterministic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "AGENTS", (f"exec:{command(EXAMPLE)}", "greedy"))
-    assert export(tmp_path / "one", 2).digest == export(tmp_path / "two", 2).digest
-
-
 def test_agents_that_cannot_be_exported_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,10 +159,6 @@ def test_damaged_datasets_are_refused(tmp_path: Path, dataset: GameDataset) -> N
     path.write_bytes(b"PK\3\4 no archive")
     with pytest.raises(ValueError, match=r"bad\.npz is not a dataset of games"):
         load_dataset(path)
-    for content in (b"", b"no archive"):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"not an \.npz file"):
-            load_dataset(path)
     good = json.loads(str(dataset._content()["metadata"]))
     for metadata, message in (
         ("[" * 100_000, "recursion"),
@@ -187,21 +174,9 @@ def test_damaged_datasets_are_refused(tmp_path: Path, dataset: GameDataset) -> N
         load_dataset(path)
     with pytest.raises(ValueError, match="/dev/zero is not a regular file"):
         load_dataset("/dev/zero")
-    with pytest.raises(IsADirectoryError):
-        load_dataset(tmp_path)
-    dataset.save(path)
-    content, rng = path.read_bytes(), np.random.default_rng(0)
-    for _ in range(200):  # in the archive's directory
-        damaged = bytearray(content)
-        damaged[-rng.integers(1, 400)] = rng.integers(256)
-        path.write_bytes(damaged)
-        with suppress(ValueError):
-            load_dataset(path)
     np.savez(path, actions=actions)
     with pytest.raises(ValueError, match="first_players"):
         load_dataset(path)
-    with pytest.raises(FileNotFoundError):
-        load_dataset(tmp_path / "none.npz")
 
 
 def test_export_writes_a_dataset_and_prints_its_digest(
@@ -277,23 +252,3 @@ def test_imitation(
     assert agent.act(Game(3, seed=1)) in Game(3, seed=1).legal_actions()
     card = json.loads((out / "model.json").read_text())
     assert (card["temperature"], card["players"]) == (imitation.TEMPERATURE, [3])
-
-
-def test_stopped_imitation_has_curve_and_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def evaluate(*_: object) -> dict[str, Score]:
-        if (tmp_path / "curve.csv").exists():
-            raise KeyboardInterrupt
-        return {"greedy": Score("imitation", 2, 1, 1.0, 0.0)}
-
-    export(tmp_path, games=60)
-    monkeypatch.setattr(imitation, "SHUFFLED_GAMES", 15)
-    monkeypatch.setattr(imitation, "evaluate", evaluate)
-    arguments = [str(tmp_path / "dataset.npz"), "--out", str(tmp_path), "--threads", "1"]
-    monkeypatch.setattr(sys, "argv", ["imitation", *arguments])
-    with pytest.raises(KeyboardInterrupt):
-        imitation.main()
-    assert len(read_curve(tmp_path / "curve.csv")) == 1
-    assert (tmp_path / "curve.png").exists()
-    assert busenv.make_agent(f"net:{tmp_path / 'model.safetensors'}")

@@ -6,7 +6,6 @@ import json
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -71,17 +70,6 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     assert resumed.decisions == straight.decisions
     fresh = build_network(LONG.network, CITY, 8, LONG.seed)
     assert not torch.equal(straight.network.shared.weight, fresh.state_dict()["shared.weight"])
-
-
-def test_an_iteration_without_samples_does_not_end_the_run(
-    tmp_path: Path, updates: list[tuple[np.ndarray, float]]
-) -> None:
-    config = LONG.changed({"full_search_share": 1e-9})
-    run = ExpertRun(config, tmp_path)
-    for _ in range(2):
-        assert run.step().scalars["games/samples"] == 0
-    assert not updates
-    assert ExpertRun(config, tmp_path).iteration == 2
 
 
 def test_self_play_is_completed_after_a_kill_and_lengthened(
@@ -196,22 +184,3 @@ def test_agents_that_cannot_play_on_the_board_are_refused(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match=r"net:city-2 was trained on .*city.*, not on .*small"):
         run_training(config, tmp_path, QUIET)
     assert not [*tmp_path.glob("*.json")]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({"method": "guess"}, "method is 'guess'; allowed: ppo, expert, fit"),
-        ({"method": "expert", "full_search_share": 0}, "input should be greater than 0"),
-        ({"method": "expert", "relative_types": 3}, "input should be a valid boolean"),
-        ({"method": "expert", "gamma": 0.5}, "no setting 'gamma'"),
-        ({"method": "expert", "bots": ["x"]}, "bots.0 is 'x'; input should be 'uct', 'planner' or"),
-        ({"method": "expert", "rated": ["llm:m"]}, "a settings file cannot start programs"),
-        ({"num_simulations": 5}, "no setting 'num_simulations'"),
-    ],
-)
-def test_invalid_settings_are_refused(content: dict[str, Any], words: str, tmp_path: Path) -> None:
-    recipe = tmp_path / "recipe.json"
-    recipe.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match=words):
-        read_config(str(recipe))

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy, deepcopy
 from pathlib import Path
 
@@ -14,12 +13,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from busenv import EDITIONS, Board, Game, __version__
+from busenv import EDITIONS, Game, __version__
 from busenv.agents import make_agent
 from busenv.agents.base import Agent, AgentError
 from busenv.agents.external import program
-from busenv.agents.match import play_match
-from busenv.observation import observe_games
 from tests.support.programs import EXAMPLE, HELPERS, command, is_gone
 
 PAGE = EXAMPLE.with_name("EXEC.md").read_text()
@@ -179,14 +176,7 @@ while True:
     agent.close()
 
 
-SILENT = {
-    "it sleeps": "time.sleep(600)",
-    "it never stops saying info": "while True: say('info still thinking')",
-    "it cannot be asked to end": "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass",
-}
-
-
-@pytest.mark.parametrize("code", SILENT.values(), ids=SILENT)
+@pytest.mark.parametrize("code", ["time.sleep(600)", "while True: say('info still thinking')"])
 def test_a_program_that_exceeds_its_time_is_ended(
     code: str, write: Callable[..., str], pids: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,38 +228,6 @@ def test_programs_that_cannot_be_started_are_reported(tmp_path: Path) -> None:
         agent.act(Game(3))
 
 
-class LastLegal(Agent):
-    """Takes the last legal action."""
-
-    name = "last"
-
-    def reset(self, seed: int) -> None:
-        pass
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        _, masks = observe_games(games, board)
-        return masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
-
-
-def test_programs_decide_in_batches_like_the_same_agent_in_process(
-    write: Callable[..., str], pids: list[int]
-) -> None:
-    player = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
-    with pytest.raises(ValueError, match=r"whole games only: use act\(game\)"):
-        player.choose(Game(3).arrays()[0], Game(3).board)
-    bots = [make_agent("random", 1), make_agent("greedy", 2)]
-    played = []
-    for agent in (player, LastLegal()):
-        line_up = [agent, *bots]
-        for bot in bots:
-            bot.reset(1)
-        scores = [dataclasses.replace(s, name="") for s in play_match(line_up, 9, "condensed")]
-        played.append(scores)
-    assert played[0] == played[1]
-    player.close()
-    assert len(pids) == 1
-
-
 def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:
     env = gymnasium.make(
         "busenv:busenv/Bus-v0", num_players=3, opponents=[f"exec:{command(EXAMPLE)}", "greedy"]
@@ -287,22 +245,6 @@ def test_programs_are_opponents_in_gymnasium(pids: list[int]) -> None:
     assert [is_gone(pid) for pid in pids] == [False]  # one program for all episodes
     env.close()
     assert all(map(is_gone, pids))
-
-
-def test_a_program_is_thread_safe(write: Callable[..., str], pids: list[int]) -> None:
-    """Every thread receives the answers to its own questions."""
-    agent = make_agent(write("while go := asked(): say('bestmove ' + go.split()[-1])"))
-
-    def act(game: Game) -> list[int]:
-        for _ in range(60):
-            game.step(agent.act(game))
-        return game.history
-
-    with ThreadPoolExecutor(4) as threads:
-        played = [*threads.map(act, [Game(3, seed=seed) for seed in range(8)])]
-    assert played == [act(Game(3, seed=seed)) for seed in range(8)]
-    assert len(pids) == 1
-    agent.close()
 
 
 @pytest.mark.parametrize(

@@ -72,44 +72,18 @@ def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Pat
         assert error.endswith(end)
 
 
-def mains() -> list[str]:
-    """Programs with options."""
-    return [
-        f"experiments.{path.stem}"
-        for path in sorted(ROOT.glob("experiments/*.py"))
-        if "argparse" in path.read_text(encoding="utf-8")
-    ]
-
-
-HELP = """import runpy, sys
-_, *names = sys.argv
-sys.argv[1:] = ["--help"]
-for name in names:
-    print("module", name)
-    sys.modules.pop(name, None)  # which another module has imported
-    try:
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
-    except SystemExit as stopped:
-        print("status", stopped.code)
-"""
-
-
-def test_module_help_prints_usage_only(tmp_path: Path) -> None:
-    names = mains()
-    command = [sys.executable, "-c", HELP, *names]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    _, *helps = done.stdout.split("module ")
-    assert len(helps) == len(names)
-    for text in helps:
-        assert re.fullmatch(r"\S+\nusage: .*\nstatus 0\n", text, re.DOTALL), text
+def test_help_of_experiments_prints_usage_only(tmp_path: Path) -> None:
+    for path in sorted(ROOT.glob("experiments/*.py")):
+        if "argparse" in path.read_text(encoding="utf-8"):
+            done = subprocess.run(
+                [sys.executable, "-m", f"experiments.{path.stem}", "--help"],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                capture_output=True,
+                text=True,
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+            assert done.stdout.startswith("usage: ")
     assert not [*tmp_path.iterdir()]
 
 

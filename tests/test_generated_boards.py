@@ -19,11 +19,6 @@ from busenv.game import board_generator
 from busenv.game.board import make_board
 from busenv.game.board_generator import SIZES
 from busenv.game.board_specs import BoardSet, as_boards, sizes_of
-from busenv.play.launch import make_catalogue
-from busenv.render import map_drawing
-from busenv.render.svg import draw_boards
-from busenv.train.config import PPOConfig
-from busenv.train.training_run import SETTINGS, store_config
 
 # SHA-256 of the boards of seeds 0 to 99, with coordinates. Another digest is another version.
 DIGESTS = {
@@ -195,21 +190,3 @@ def test_a_record_of_another_board(change: dict, message: str) -> None:
     data["board"] = data["board"] | change
     with pytest.raises(RecordError, match=message):
         Game.from_record(busenv.Record.from_dict(data))
-
-
-def test_a_run_names_its_generated_board(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """The run folder holds copies of board files, and only the spec of a generated board."""
-    store_config(tmp_path, PPOConfig(board="generated:small:1"))
-    assert [path.name for path in tmp_path.iterdir()] == [SETTINGS]
-    assert json.loads((tmp_path / SETTINGS).read_text())["board"] == "generated:small:1"
-
-
-def test_boards_are_offered_and_drawn() -> None:
-    catalogue = make_catalogue((), "capstone-2024", "generated:small:3")
-    assert next(iter(catalogue.boards)) == "generated:small:3"
-    boards = [generate_board(seed, "small") for seed in range(4)]
-    drawing = draw_boards(boards)
-    assert drawing.count("<svg") == 5
-    assert 'viewBox="0 0 2340 ' in drawing
-    for board in boards:
-        assert map_drawing.draw_ground(board) in drawing

@@ -1,8 +1,6 @@
 """Untrusted checkpoints, settings and training folders: read as stored, or a one-line error."""
 
 import json
-import random
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,17 +10,13 @@ import torch
 from rich.console import Console
 
 from busenv import Rules, load_board
-from busenv.agents.model_agents import load_policy_agent
 from busenv.networks.factory import build_network
-from busenv.train.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint
+from busenv.train.checkpoint import load_checkpoint, save_checkpoint
 from busenv.train.config_files import read_config
-from busenv.train.league import League
-from busenv.train.learning_curve import read_curve
 from busenv.train.ppo_run import PPORun
-from busenv.train.training_run import changed_settings, run_training
+from busenv.train.training_run import run_training
 from tests.support.commands import refusal
-from tests.support.mutate import damaged
-from tests.support.training import SMALL_PPO, same_tensors
+from tests.support.training import SMALL_PPO
 from tests.support.worlds import write_town
 
 CITY = load_board("city")
@@ -74,90 +68,8 @@ def test_invalid_checkpoints_are_refused(
     assert str(refused.value).isprintable()
 
 
-READ = ("run.json", "curve.csv", "board.json", "rules.json", CHECKPOINT_FILE, "model.json",
-        "model.safetensors", "past/*.json", "past/*.safetensors")  # fmt: skip
-NASTY = (
-    b"NaN", b"-1", b"1e999", b"9" * 400, b"0.5", b"null", b"true", b'""', b"[]", b"{}", b"\x00",
-    b"[" * 9000, b"\xff", b'"\\ud800"', b",", b"\n", b'"\x1b[31m"', b"../../x", b'"exec:touch x"',
-)  # fmt: skip
-
-
-def damaged_file(data: bytes, rng: random.Random) -> bytes:
-    """The content of a file with some bytes changed, or with a number or text replaced."""
-    if rng.random() < 0.6:
-        return damaged(data, rng)
-    word = rng.choice([*re.finditer(rb'-?[0-9][0-9.]*|"[^"]*"', data)])
-    return data[: word.start()] + rng.choice(NASTY) + data[word.end() :]
-
-
-def weights_in_play(folder: Path) -> list[dict[str, torch.Tensor]]:
-    """All networks that are read when a run resumes: the learner's, past selves', the model's.
-
-    The other files are read too, as by the command.
-    """
-    config = read_config(str(folder / "run.json"))
-    changed_settings(folder, config)
-    read_curve(folder / "curve.csv")
-    run = PPORun(config, folder)
-    past = [m.network for m in run._league.members if m.network is not None]
-    model = load_policy_agent(str(folder / "model.safetensors")).network
-    return [network.state_dict() for network in (run.network, *past, model)]
-
-
-@pytest.mark.parametrize("tries", [220, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_damaged_training_folders_are_refused_or_read_as_stored(
-    tries: int, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Damaged files of a run, 20 of each, give a one-line error or the same weights."""
-    monkeypatch.setattr(PPORun, "_warm_up", lambda _: None)
-    monkeypatch.setattr(PPORun, "save", lambda _: None)
-    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
-    good = weights_in_play(folder)
-    assert len(good) == 4
-    paths = [path for pattern in READ for path in sorted(folder.glob(pattern))]
-    assert len(paths) == 11
-    rng, refused = random.Random(tries), 0
-    for attempt in range(tries):
-        path = paths[attempt % len(paths)]
-        data = path.read_bytes()
-        path.write_bytes(damaged_file(data, rng))
-        words = ""
-        try:
-            read = weights_in_play(folder)
-        except (ValueError, OSError) as error:
-            words = str(error)
-        if words:
-            refused += 1
-            assert "\n" not in words
-            assert words.isprintable()
-            assert len(words) < 5000
-        else:
-            assert len(read) == len(good)
-            assert all(map(same_tensors, read, good))
-        path.write_bytes(data)
-    assert refused > 0.6 * tries
-
-
 def change_json(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("nan,1,8,0.5", "'nan,1,8,0.5' is not a point"),
-        ("1.0,-1,8,0.5", "is not a point"),
-        ("1.0,1,8,1.5", "is not a point"),
-        ("1.0,1,8", "is shorter than"),
-        ("1.0,1,8,0.5\n2.0,1,8,0.5", "decisions do not rise"),
-        (" " * 10_000_001, "is larger than 10,000,000 bytes"),
-    ],
-)
-def test_invalid_learning_curves_are_refused(line: str, words: str, tmp_path: Path) -> None:
-    path = tmp_path / "curve.csv"
-    path.write_text(f"seconds,decisions,games,random\n{line}\n")
-    with pytest.raises(ValueError, match=f"curve.csv.*{words}"):
-        read_curve(path)
 
 
 def test_other_settings_in_a_folder_are_refused(
@@ -171,13 +83,6 @@ def test_other_settings_in_a_folder_are_refused(
         assert words in " ".join(refusal(capsys, "train", str(folder)).split())
     (folder / "run.json").write_text("[" * 100_000)
     assert "run.json is not JSON text" in refusal(capsys, "train", str(folder))
-
-
-def test_past_selves_outside_the_pool_are_refused(tmp_path: Path) -> None:
-    for name in ("../past-1", "/etc/past-1", "past-1/../x", "past-1\n"):
-        league = League(("greedy",), tmp_path, CITY, 3)
-        with pytest.raises(ValueError, match=r"not a past self: .*expected past-NUMBER"):
-            league.restore([("greedy", 0.5), (name, 0.5)])
 
 
 def test_programs_named_only_in_a_file_are_refused(

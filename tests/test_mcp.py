@@ -11,9 +11,6 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from busenv import Game
-from busenv.agents import AgentError
-from busenv.agents.scripted import GreedyAgent
 from busenv.play.mcp_server import build_server
 from tests.support.commands import refusal
 from tests.support.play_client import PATIENCE
@@ -85,28 +82,6 @@ def test_agents_and_boards_outside_the_lists_are_refused(tmp_path: Path) -> None
             seats, board = ["me", "greedy", "me"], "generated:small:7"
             assert "You are seat" in await call(client, "start_game", seats=seats, board=board)
         assert not mark.exists()
-
-    asyncio.run(play())
-
-
-def test_an_agent_that_fails_leaves_the_position_unchanged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*_: object) -> None:
-        raise AgentError("it failed")
-
-    async def play() -> None:
-        monkeypatch.setattr(GreedyAgent, "act", fail)
-        async with Client(build_server()) as client:
-            seats = ["greedy"] * 3
-            seats[Game(3, seed=1).first_player] = "me"
-            await call(client, "start_game", seats=seats, seed=1)
-            for fails in (False, True):  # the second building ends the turn
-                position = await call(client, "position")
-                action = position.splitlines()[-1].split(":")[0]
-                text = await call(client, "take_action", error=fails, action=action)
-            assert "it failed" in text
-            assert await call(client, "position") == position
 
     asyncio.run(play())
 

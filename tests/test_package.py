@@ -11,10 +11,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-import yaml
 
 from busenv.core import jit
-from tests.support.pages import PROJECT, ROOT
+from tests.support.pages import ROOT
 
 FOLDERS = (
     "busenv",
@@ -109,30 +108,6 @@ def test_the_wheel_holds_all_of_busenv_and_nothing_else(wheel: Path) -> None:
         "busenv/heuristics/weights.json",
         "busenv/networks/models/city-2.safetensors",
     }
-
-
-def test_every_dependency_has_a_comment_with_its_reason() -> None:
-    """Each requirement in pyproject.toml is on a line of its own, with a reason."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    extras = PROJECT["optional-dependencies"].values()
-    for requirement in (*PROJECT["dependencies"], *(one for extra in extras for one in extra)):
-        lines = [line for line in text.splitlines() if f'    "{requirement}"' in line]
-        assert len(lines) == 1, requirement
-        assert "# " in lines[0], requirement
-
-
-def test_every_python_that_is_promised_is_tested() -> None:
-    """The workflow, the classifiers and requires-python name the same versions."""
-    named = [word.rpartition(" :: ")[2] for word in PROJECT["classifiers"]]
-    versions = [word for word in named if re.fullmatch(r"3\.\d+", word)]
-    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
-    job = workflow["jobs"]["tests"]
-    assert job["strategy"]["matrix"]["python"] == versions
-    after = f"3.{int(versions[-1].partition('.')[2]) + 1}"
-    assert PROJECT["requires-python"] == f">={versions[0]},<{after}"
-    commands = "\n".join(step.get("run", "") for step in job["steps"])
-    for command in ("python -m pytest", "ruff check .", "ruff format --check .", "mypy", "mkdocs"):
-        assert command in commands
 
 
 def borrow(site: Path) -> None:

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.support.browser_player import FIXED_START, Player
-from tests.support.play import played
 from tests.support.play_client import Served
 
 
@@ -74,25 +72,3 @@ def test_hint_analysis_and_chart_on_the_page(served: Served, player: Callable[..
     page.click("#mistakes button >> nth=0")
     ply = int(re.search(r"at (\d+):", text)[1])
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()
-
-
-def test_uploaded_record_is_continued_at_any_ply(
-    served: Served, player: Callable[..., Player], tmp_path: Path
-) -> None:
-    game, file = played(3, seed=4), tmp_path / "<b>game.json"
-    game.save(file)
-    me = player()
-    page = me.page
-    page.goto(served.origin + served.start_link)
-    page.click("#from-record summary")
-    page.set_input_files("#file", file)
-    page.locator("#position", has_text="Game over").wait_for()
-    assert page.locator("#seats .row").count() == 3
-    page.locator("#ply").fill("40")
-    page.locator("#position", has_text="After 40 of").wait_for()
-    for seat in range(3):
-        page.locator("#seats select").nth(seat).select_option("me")
-    page.click("#start")
-    page.locator("#board[data-node]").wait_for()
-    page.locator("#steps > :nth-child(41)").wait_for()
-    assert [*me.record().actions] == game.history[:40]

@@ -133,23 +133,6 @@ def test_touch_needs_a_second_tap(served: Served, player: Callable[..., Player])
     assert 0 < y < 844 - 100
 
 
-def test_tour_and_rules(served: Served, player: Callable[..., Player]) -> None:
-    me = player()
-    page = me.page
-    page.add_init_script("localStorage.removeItem('busenv-tour')")
-    me.join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
-    steps = 0
-    while page.locator("#tour-card").is_visible():
-        assert steps < 8
-        assert page.locator(".touring").count() == 1
-        page.click("#tour-next")
-        steps += 1
-    assert steps > 1
-    page.click("#rules")
-    assert "largest number of buses of any player" in page.inner_text("#rules-dialog")
-    page.click("#rules-dialog button")
-
-
 def test_marks_menus_and_cards_on_the_page(served: Served, player: Callable[..., Player]) -> None:
     record = at_passengers().record().to_json()
     me = player().join(served.origin + served.begin("me", "me", "me", record=record))

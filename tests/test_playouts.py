@@ -55,18 +55,3 @@ def test_returns_are_deterministic_and_leave_the_game_unchanged() -> None:
     assert (one != random_returns(game, 50, "margin", seed=2)).any()
     assert game.to_bytes() == before
     assert random_returns(game, 0).shape == (0, 4)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"playouts": -1}, "playouts is -1; allowed: 0 to"),
-        ({"playouts": 1.5}, "playouts is 1.5"),
-        ({"reward": "wins"}, r"reward is 'wins'; allowed: one of \['win', 'rank'"),
-        ({"reward": print}, "reward is <built-in function print>; allowed"),
-        ({"seed": -1}, "seed is -1"),
-    ],
-)
-def test_bad_arguments_are_named(wrong: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        random_returns(Game(seed=1), **wrong)

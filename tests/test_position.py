@@ -1,7 +1,6 @@
 """Games that begin in a position; equal positions have equal bytes."""
 
 import dataclasses
-import json
 import pickle
 import random
 
@@ -14,8 +13,6 @@ from busenv import (
     Game,
     Phase,
     PositionError,
-    Record,
-    RecordError,
     Rules,
     encode,
 )
@@ -110,34 +107,6 @@ def test_games_from_positions_are_saved_copied_and_undone(tmp_path) -> None:  # 
     replayed = [(now.position(), action) for now, action in Game.replay(game.record())]
     assert replayed[0] == (start, game.history[0])
     assert len(replayed) == 30
-
-
-def test_a_record_of_another_game_has_no_position() -> None:
-    assert Game(3).record().position is None
-    assert "position" not in Game(3).record().to_dict()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda p: p.pop("clock"), r"position with missing or unknown fields: \['clock'\]"),
-        (lambda p: p.update(extra=1), r"unknown fields: \['extra'\]"),
-        (lambda p: p.update(phase="LUNCH"), "phase is 'LUNCH'; allowed"),
-        (lambda p: p.update(supply=3), "record: position: supply is 3"),
-        (lambda p: p.update(first_player=2), "players or first_player differ from its position"),
-    ],
-)
-def test_a_record_whose_position_cannot_be_is_refused(change, message: str) -> None:  # type: ignore[no-untyped-def]
-    data = json.loads(begun(Game(3, first_player=0)).record().to_json())
-    change(data["position"])
-    with pytest.raises(RecordError, match=message):
-        Game.from_record(Record.from_dict(data))
-
-
-def test_a_position_that_is_no_object_is_refused() -> None:
-    data = begun(Game(3)).record().to_dict() | {"position": 3}
-    with pytest.raises(RecordError, match="position with missing or unknown fields: 3"):
-        Record.from_dict(data)
 
 
 def test_positions_reached_in_another_order_are_the_same() -> None:

@@ -1,6 +1,5 @@
 """Start and end of the programs of `exec:`: none outlives its agent."""
 
-import gc
 import os
 import select
 import subprocess
@@ -11,20 +10,6 @@ from pathlib import Path
 from busenv import Game
 from busenv.agents import make_agent
 from tests.support.programs import EXAMPLE, command, is_gone
-
-
-def test_standard_error_of_a_program_is_ignored(write: Callable[..., str]) -> None:
-    agent = make_agent(
-        write("""
-line = asked()
-sys.stderr.write("x" * 10**6)
-sys.stderr.flush()
-say("bestmove " + line.split()[6])
-asked("quit")
-""")
-    )
-    assert agent.act(Game(3, seed=1)) == 8
-    agent.close()
 
 
 def test_a_program_that_ignores_quit_is_killed_with_its_children(
@@ -52,14 +37,6 @@ while True:
     assert select.select([held], [], [], 20)[0] == [held]
     assert os.read(held, 1) == b""  # the other end is closed
     os.close(held)
-
-
-def test_deleted_agents_end_their_programs(pids: list[int]) -> None:
-    agent = make_agent(f"exec:{command(EXAMPLE)}")
-    agent.act(Game(3, seed=1))
-    del agent
-    gc.collect()
-    assert is_gone(pids[0])
 
 
 def test_programs_are_asked_to_quit_when_python_ends(

@@ -69,11 +69,6 @@ def test_records_are_small_readable_json(tmp_path) -> None:  # type: ignore[no-u
     assert [path.name for path in tmp_path.iterdir()] == ["game.json"]
 
 
-def test_a_record_with_a_wrong_number_of_players_is_refused() -> None:
-    with pytest.raises(RecordError, match="record: players is 7"):
-        dataclasses.replace(played(plies=9).record(), players=7)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pettingzoo.test
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from busenv import (
     EDITIONS,
     Batch,
     Game,
-    IllegalActionError,
     ObservationLayout,
     bus_v0,
     decode,
@@ -27,7 +24,6 @@ from busenv import (
 from busenv.core.state import FIRST_BUILD, OVER
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.illegal_actions import replacement_action
-from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import (
     absolute_action,
@@ -173,26 +169,6 @@ def test_vector_environments_play_the_games_of_absolute_ones(settings: Any) -> N
             assert (row == final).all()
 
 
-def test_stable_baselines3_plays_the_games_of_an_absolute_one() -> None:
-    settings: dict[str, Any] = {"opponents": "random", "reward": "margin", "num_players": 3}
-    relative, absolute = BusVecEnv(4, relative_types=True, **settings), BusVecEnv(4, **settings)
-    rng, ended = np.random.default_rng(3), 0
-    for env in (relative, absolute):
-        env.seed(5)
-        env.reset()
-    while ended < 4:
-        games = absolute.batch.games
-        actions = picks(absolute.action_masks(), rng)
-        rows, rewards, dones, infos = relative.step(relative_actions(games, actions))
-        _, expected, ends, _ = absolute.step(actions)
-        assert (rows == observe_games(games, CITY, relative_types=True)[0]).all()
-        assert (rewards == expected).all()
-        assert (dones == ends).all()
-        finals = [info["terminal_observation"] for info in infos if info]
-        assert np.array_equal(finals, final_rows(absolute.batch))
-        ended += len(finals)
-
-
 def test_environments_of_one_game_play_the_game_of_an_absolute_one() -> None:
     settings: dict[str, Any] = {"illegal": "replace", "reward": "margin"}
     rng = np.random.default_rng(0)
@@ -239,48 +215,6 @@ def test_environments_of_one_game_play_the_game_of_an_absolute_one() -> None:
         views, *_ = parallel.step({mover: action})
 
 
-def test_errors_of_illegal_actions_name_the_absolute_id() -> None:
-    action = encode(CITY, "build", 46, 2)  # of a late zone; a house when the clock shows offices
-    message = r"action 146 \(erect house on site 46"
-    batch = Batch(2, relative_types=True)
-    batch.reset(0)
-    batch.games[:] = relabelled(batch.games, 1)
-    with pytest.raises(IllegalActionError, match=message):
-        batch.step(np.array([action, action]))
-    one = BusEnv(relative_types=True, opponents="random")
-    turns, parallel = (make(relative_types=True) for make in (bus_v0.raw_env, bus_v0.parallel_env))
-    for env in (one, turns, parallel):
-        env.reset(seed=0)
-    one.game = twin_of(one.game, 1)
-    turns.game = twin_of(turns.game, 1)
-    parallel._aec.game = twin_of(parallel.game, 1)
-    mover = parallel._aec.agent_selection
-    for step in (
-        lambda: one.step(action),
-        lambda: turns.step(action),
-        lambda: parallel.step({mover: action}),
-    ):
-        with pytest.raises(IllegalActionError, match="action 146 "):
-            step()
-
-
-def test_rllib_observes_and_acts_in_relative_types() -> None:
-    pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
-    from busenv.envs.rllib import BusMultiAgentEnv
-
-    env, rng = BusMultiAgentEnv({"relative_types": True, "observation_dtype": "uint8"}), 0
-    views, _ = env.reset(seed=1)
-    game = env._env.game.clone()
-    while not game.is_over:
-        (view,) = views.values()
-        assert (view["observations"] == observe(game, relative_types=True)).all()
-        rng += 1
-        action = game.legal_actions()[7 * rng % len(game.legal_actions())]
-        views, *_ = env.step({env._env.agent_selection: relative_action(game, action)})
-        game.step(action)
-        assert env._env.game.history == game.history
-
-
 def test_openspiel_observes_and_acts_in_relative_types() -> None:
     pyspiel = pytest.importorskip("pyspiel")
     import busenv.envs.openspiel  # noqa: F401  # registers the game
@@ -300,10 +234,3 @@ def test_openspiel_observes_and_acts_in_relative_types() -> None:
         state.apply_action(relative)
         game.step(action)
     assert state.returns() == pytest.approx(paid(game, "win"))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_library_checkers_pass() -> None:
-    check_env(BusEnv(illegal="replace", relative_types=True), skip_render_check=True)
-    pettingzoo.test.api_test(bus_v0.env(relative_types=True), num_cycles=300)
-    pettingzoo.test.parallel_api_test(bus_v0.parallel_env(relative_types=True), num_cycles=200)

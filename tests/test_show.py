@@ -17,7 +17,6 @@ from tests.support.golden import FOLDER, GAMES
 from tests.support.play import played
 from tests.support.positions import at_ply
 from tests.support.ratings import forfeited, rated_game
-from tests.support.worlds import write_town
 
 
 def golden(name: str, players: int, rules: str, seed: int) -> Game:
@@ -143,25 +142,3 @@ def test_show_draws_positions_as_svg_or_png(tmp_path: Path, capsys: pytest.Captu
     ):
         assert message in refusal(capsys, "show", str(record), *words)
     assert not (tmp_path / "a.gif").exists()
-
-
-@pytest.mark.usefixtures("threads_as_workers")
-def test_games_of_another_board_need_the_option_board(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    board, run = write_town(tmp_path / "map.json"), tmp_path / "run"
-    rate = ["rate", "greedy", "--against", "random", "--players", "3", "--games", "9"]
-    cli.main([*rate, "--board", board, "--workers", "1", "--out", str(run)])
-    assert f"board {board}" in "".join(capsys.readouterr().out.split("\n"))
-    source, page = f"{run / 'games.jsonl'}:3", str(tmp_path / "game.html")
-    for command in (
-        ["show", str(run / "games.jsonl")],
-        ["replay", source, "-o", page],
-        ["show", source],
-    ):
-        error = refusal(capsys, *command)
-        assert "the game was played on board 'map' (fingerprint" in error
-        assert error.endswith("give that board (board=..., --board NAME or FILE)\n")
-        cli.main([*command, "--board", board])
-    assert "board map" in capsys.readouterr().out
-    assert Path(page).exists()

@@ -1,17 +1,12 @@
 """`skip_forced` and `seat_owners` of batches and vector environments."""
 
-from typing import Any
-
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 
 from busenv import Game
 from busenv.batch.batch import Batch
 from busenv.core.bots import GREEDY, RANDOM
 from busenv.core.state import OVER
-from busenv.envs.sb3 import BusVecEnv
 from tests.support.play import picks
 
 
@@ -64,35 +59,6 @@ def _absolute(game: Game, action: int, relative_types: bool) -> int:
     return action - kind + (kind + int(game.arrays()[0]["clock"][0])) % 3
 
 
-@pytest.mark.parametrize("autoreset_mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@pytest.mark.parametrize("opponents", ["random", "planner"])
-def test_skip_forced_returns_only_choices(opponents: str, autoreset_mode: AutoresetMode) -> None:
-    batch = Batch(
-        8, num_players=[3, 4, 5], opponents=opponents, skip_forced=True,
-        autoreset_mode=autoreset_mode,
-    )  # fmt: skip
-    batch.reset(4)
-    rng, ended = np.random.default_rng(0), 0
-    while ended < 12:
-        assert (batch.masks.sum(axis=1) > 1).all()
-        batch.step(picks(batch.masks, rng))
-        ended += int(batch.terminations.sum())
-
-
-def test_vector_environments_skip_forced_decisions() -> None:
-    self_play = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=4, skip_forced=True)
-    single: Any = BusVecEnv(4, skip_forced=True)
-    self_play.reset(seed=0)
-    single.seed(0)
-    single.reset()
-    rng = np.random.default_rng(0)
-    for env, step in ((self_play, self_play.step), (single, single.step)):
-        for _ in range(200):
-            masks = env.unwrapped.batch.masks if env is self_play else env.batch.masks
-            assert (masks.sum(axis=1) > 1).all()
-            step(picks(masks, rng))
-
-
 def test_owners_of_seats_are_set_game_by_game() -> None:
     """A batch whose caller gives seats to bots plays as one with these opponents does."""
     with_opponents = Batch(6, opponents=["random", "greedy", "random"], learner_seat=2)
@@ -124,17 +90,3 @@ def test_a_game_that_bots_play_alone_ends_in_the_step_after_its_start(autoreset_
             assert sorted(batch.rewards[i, :4]) == pytest.approx([-1 / 3] * 3 + [1])
             assert batch.final_games[i]["phase"] == OVER
     assert ended.tolist() == [3 if autoreset_mode == "NextStep" else 6] * 3 + [0, 0]
-
-
-def test_owners_of_seats_may_differ_between_games() -> None:
-    batch = Batch(3, illegal="replace")
-    batch.seat_owners[1, :3], batch.seat_owners[2, 1:] = RANDOM, GREEDY
-    batch.seat_owners[0, 2:] = 3, 4, 255  # the caller's
-    batch.reset(1)
-    seen = [set[int](), set[int](), set[int]()]
-    rng = np.random.default_rng(3)
-    for _ in range(300):
-        batch.step(picks(batch.masks, rng))
-        for i in np.flatnonzero(~batch.terminations):
-            seen[i].add(int(batch.seats[i]))
-    assert seen == [{0, 1, 2, 3}, {3}, {0}]

@@ -6,20 +6,17 @@ import gc
 import multiprocessing
 import pickle
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
-from busenv import Game, IllegalActionError
+from busenv import IllegalActionError
 from busenv.batch.batch import Batch
-from busenv.core import kernels
 from busenv.core import thread_kernels as core
-from busenv.core.batch_kernels import ALL
 from busenv.envs.vector import BusVectorEnv
-from busenv.observation import observe
 from tests.support.play import picks
 
 
@@ -68,20 +65,6 @@ def test_threads_sleep_and_wake() -> None:
                 assert same, (step, name)
         if step % 10 == 0:
             time.sleep(0.01)  # longer than threads wait for the next step
-
-
-@pytest.mark.parametrize("worker_waits", [True, False])
-def test_an_interrupted_step_does_not_reach_into_the_next(worker_waits: bool) -> None:
-    env, fresh = self_play(70, 2), self_play(70)
-    expected = story(fresh, 20)
-    story(env, 3)
-    if not worker_waits:
-        time.sleep(0.1)  # the worker sleeps, so no thread claims the open games
-    threads = env.batch._threads
-    core.open_step(
-        threads._claimed, threads._finished, env.batch._arrays.stages, ALL
-    )  # then Ctrl-C came
-    assert story(env, 20) == expected
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -137,30 +120,6 @@ def test_a_reset_recovers_from_an_interrupted_step(
         assert len(env.batch._threads._wake_locks) == 1
 
 
-def all_at_once(*works: Any) -> None:
-    """Run functions in threads that switch often; raises the first exception."""
-    failures: list[BaseException] = []
-
-    def run(work: Any) -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    if failures:
-        raise failures[0]
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_in_use_refuses_another_thread_4_000_tries(threads: int) -> None:
     env = self_play(64, threads)
@@ -179,29 +138,11 @@ def test_a_batch_in_use_refuses_another_thread_4_000_tries(threads: int) -> None
             except RuntimeError as error:
                 refused.append(str(error))
 
-    all_at_once(*(lambda number=number: use(number) for number in range(4)))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(use, range(4)))
     assert len(set(refused)) == 1
     assert "in use by another thread" in refused[0]
     assert story(env, 20) == story(self_play(64), 20)
-
-
-def test_threads_that_share_a_game_do_not_break_it_100_games() -> None:
-    # One at a time within a step: that the positions stay possible shows it, if not surely.
-    for name in ("try_step", "observe_and_mask", "observe_one", "replay"):
-        assert not getattr(kernels, name).targetoptions["nogil"]
-
-    def play(game: Game, number: int) -> None:
-        rng = np.random.default_rng(number)
-        while legal := game.legal_actions():
-            with contextlib.suppress(IllegalActionError):
-                game.step(int(rng.choice(legal)))
-            observe(game)
-
-    for seed in range(100):
-        game = Game(4, seed=seed)
-        all_at_once(*(lambda number=number: play(game, number) for number in range(3)))  # noqa: B023
-        assert game.is_over
-        Game.from_position(game.position())
 
 
 def test_threads_end_with_their_batch() -> None:

@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from matplotlib.figure import Figure
 from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
 from busenv import Rules, cli, load_board
 from busenv.agents import Agent, make_agent
 from busenv.agents.match import play_match
-from busenv.common.intervals import wilson
 from busenv.common.runs import RunError
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
@@ -131,24 +129,6 @@ def test_learning_curves_round_trip(tmp_path: Path) -> None:
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_curves_show_intervals_and_par(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
-    curve = [CurvePoint(k, 1000 * k, 40, {"random": k / 4, "x": 0.25}) for k in range(5)]
-    draw_curve(tmp_path / "curve.png", curve, "title", players=3)
-    axes = drawn[0].axes[0]
-    assert axes.get_ylim() == (0, 1)
-    assert axes.get_xlabel() == "thousand training decisions"
-    labels = {str(line.get_label()): line for line in axes.lines}
-    assert [label for label in labels if label[0] != "_"] == [
-        "against 2 random", "against 2 x", "par, 33%",
-    ]  # fmt: skip
-    assert set(labels["par, 33%"].get_ydata()) == {1 / 3}
-    shaded = axes.collections[0].get_paths()[0].vertices
-    at_half = shaded[shaded[:, 0] == 2.0][:, 1]
-    assert (at_half.min(), at_half.max()) == pytest.approx(wilson(20, 40))
-
-
 def test_a_run_can_be_lengthened(tmp_path: Path) -> None:
     short = SMALL_PPO.changed({"decisions": 700})
     before, _ = run_training(short, tmp_path, Console(quiet=True))
@@ -254,23 +234,6 @@ def test_opponents_trained_on_another_board_are_refused_at_the_start(tmp_path: P
     run.save()
     with pytest.raises(ValueError, match=r"the checkpoint has the bots \['greedy'\], the settings"):
         PPORun(config.changed({"bots": ["random"]}), run.folder)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["fast"], "no preset, settings file or run folder 'fast'; allowed: quick, standard, full"),
-        (["runs/mnie"], "folder 'runs/mnie'; allowed: quick, standard, full, expert, FILE.json"),
-        (["no.json"], "there is no file no.json"),
-        (["quick", "--set", "games=0"], "games=0: input should be greater"),
-        (["expert", "--set", "gamma=0"], "no setting 'gamma'"),
-    ],
-)
-def test_invalid_settings_end_the_command_without_a_folder(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    assert message in refusal(capsys, "train", *words, "--out", str(tmp_path / "run"))
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_full_disk_is_reported_with_the_name_of_the_file(

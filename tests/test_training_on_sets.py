@@ -1,7 +1,5 @@
 """Training on sets of boards: boards of a rollout, resumption, models, ratings."""
 
-import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +12,13 @@ from busenv.agents import make_agent
 from busenv.agents.match import Score, play_match
 from busenv.cli.train_report import train_and_report
 from busenv.networks.factory import build_network
-from busenv.networks.model_files import load_model, save_model
 from busenv.train import training_run
 from busenv.train.config import training_boards
-from busenv.train.expert_iteration import learner, selfplay_run
+from busenv.train.expert_iteration import selfplay_run
 from busenv.train.expert_iteration.agent_selfplay import play_agent_games
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
-from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples
+from busenv.train.expert_iteration.expert_run import FitRun
+from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.ppo_run import PPORun
@@ -97,43 +94,6 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
     assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
 
 
-def test_cards_with_other_boards_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    card = {"network": "mlp", "width": 8}
-    network = build_network("mlp", BOARDS[0], 8)
-    save_model(network, BOARDS, path, card)
-    written = json.loads(path.with_suffix(".json").read_text())
-    for name, message in (
-        ("generated:small:train:7", r"trained on boards 'generated:small:train:7' of generator"),
-        ("generated:small:3", r"trained on boards 'generated:small:3' of generator"),
-        ("generated:tiny:train", r"model\.json: no size 'tiny'"),
-    ):
-        changed = written | {"board": written["board"] | {"name": name}}
-        path.with_suffix(".json").write_text(json.dumps(changed))
-        with pytest.raises(ValueError, match=message):
-            make_agent(f"net:{path}")
-    save_model(network, BOARDS[0], path, card)
-    assert load_model(path, BOARDS[0])
-    with pytest.raises(ValueError, match="trained on another board than GeneratedBoards"):
-        load_model(path, BOARDS)
-
-
-def test_expert_iteration_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
-    straight = ExpertRun(EXPERT_SET, tmp_path / "straight")
-    straight.step()
-    shutil.copytree(straight.folder, tmp_path / "stopped")
-    while not straight.is_done:
-        straight.step()
-    samples = np.concatenate(read_samples([straight.folder / "replay"], BOARDS))
-    tags = np.array([board.array["tag"][0] for board in BOARDS])
-    assert len(np.unique(samples["board_index"])) > 2
-    assert (samples["game"]["board_tag"] == tags[samples["board_index"]]).all()
-    resumed = ExpertRun(EXPERT_SET, tmp_path / "stopped")
-    while not resumed.is_done:
-        resumed.step()
-    assert same_tensors(parameters(straight), parameters(resumed))
-
-
 def samples_of_boards(indices: list[int], boards: Sequence[Board] = BOARDS) -> np.ndarray:
     """Samples of two games on each of these boards of a set."""
     rng, parts = np.random.default_rng(1), []
@@ -195,23 +155,6 @@ def test_a_network_for_every_board_is_fitted_and_rated(
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]
     assert evaluate(run, run.agent, "random", 16)[0].games == 16
-
-
-def test_losses_of_a_batch_are_means_over_all_sizes() -> None:
-    boards = training_boards(MIXED.board)
-    samples = samples_of_boards([0, 2, 4, 3], boards)[::4].copy()
-    samples["policy"][:5] = 0  # opponents' decisions, all on one size
-    network = build_network("board", None, 8, seed=1, relative_types=True)
-    updates = learner.Learner(network, boards, MIXED)
-    parts = [updates.step(samples[k : k + 1], learning_rate=0.0) for k in range(len(samples))]
-    losses = updates.step(samples, learning_rate=0.0)
-    for name, target in (
-        ("policy_loss", samples["policy"].any(axis=1)),
-        ("value_loss", np.ones(len(samples))),
-        ("score_loss", np.ones(len(samples))),
-    ):
-        expected = sum(part[f"train/{name}"] for part in parts) / target.sum()
-        assert losses[f"train/{name}"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:
