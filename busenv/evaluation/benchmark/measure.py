@@ -106,7 +106,7 @@ def bench_agents(
             by_game = kind in ("exec", "llm")  # several processes, forfeits
             play = _play_by_game(spec, run_folder, workers) if by_game else _play_in_batch(agent)
             panel = _play(play, PANEL, entry.players)
-            is_fast = not agent.needs_history and kind not in ("uct", "az")
+            is_fast = not agent.single_game_only and kind not in ("uct", "az")
         exploiter = _exploit(spec, entry.players, number, run_folder) if is_fast else None
         return RunResult(
             seed=number, decisions=entry.decisions, curve=(), panel=panel, exploiter=exploiter
