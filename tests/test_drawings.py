@@ -4,10 +4,19 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import busenv
 from busenv import Game
-from experiments.readme_pictures import FOLDER, POSITIONS, RECORD, draw_pictures
+from experiments.readme_pictures import (
+    ASSETS,
+    FOLDER,
+    POSITIONS,
+    RECORD,
+    draw_pictures,
+    read_shares,
+    share_table,
+)
 from tests.support.pages import ROOT
 
 PAGES = (
@@ -44,6 +53,17 @@ def test_the_recorded_game_is_over_and_its_pictures_are_small() -> None:
     assert game.is_over
     assert max(POSITIONS.values()) == len(game.history)
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 400_000
+
+
+def test_the_numbers_of_the_strength_picture_are_current() -> None:
+    table = (ASSETS / "strength.csv").read_text(encoding="utf-8")
+    assert table == share_table(read_shares()), "python -m experiments.readme_pictures"
+
+
+def test_the_animation_shows_every_position_and_is_small() -> None:
+    with Image.open(ASSETS / "game.gif") as animation:
+        assert animation.n_frames == max(POSITIONS.values()) + 1
+    assert (ASSETS / "game.gif").stat().st_size < 2_000_000
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -55,6 +55,7 @@ def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Pat
         "train quick": "train,report",
         "demo": "train,report",
         f"show {game} --draw {tmp_path / 'game.png'}": "render",
+        f"replay {game} --gif {tmp_path / 'game.gif'}": "render",
         f"show {games}:7": "train",
     }
     commands = json.dumps([*plain, *map(str.split, refused)])

@@ -13,7 +13,7 @@ from busenv.agents import make_agent
 from busenv.agents.match import play_match
 from tests.support.pages import ROOT, blocks
 
-PAGES = sorted((ROOT / "docs/recipes").glob("*.md"))
+PAGES = [*sorted((ROOT / "docs/recipes").glob("*.md")), ROOT / "docs/datasets.md"]
 FILES = sorted([*ROOT.glob("train/*.py"), *ROOT.glob("agents/*.py")])
 SCRIPTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
 SCRIPTS |= {

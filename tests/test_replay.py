@@ -1,5 +1,6 @@
 """The replay page, in Chromium."""
 
+import io
 import json
 import random
 import re
@@ -7,12 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from busenv import Game, cli
 from busenv.evaluation.replay_files import write_replay
 from busenv.game.board import make_board
+from busenv.render import game_png
 from busenv.render.chart import BOTTOM, TOP, WIDTH, draw_chart
 from busenv.render.pieces import SEAT_COLOURS
 from busenv.render.replay import Estimate, replay_page
@@ -263,6 +267,29 @@ def test_replay_writes_a_page_and_refuses_invalid_options(
     ):
         assert words in refusal(capsys, "replay", str(record), "-o", str(tmp_path / "x"), *wrong)
     assert not (tmp_path / "x").exists()
+
+
+def test_replay_writes_an_animation_with_a_frame_for_each_position(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, out = tmp_path / "game.json", tmp_path / "game.gif"
+    game = at_ply(played(3, seed=1), 3)
+    game.save(record)
+    cli.main(["replay", str(record), "--gif", str(out)])
+    assert capsys.readouterr().out == f"Replay: {out}\n"
+    with Image.open(out) as animation:
+        durations = []
+        for frame in range(animation.n_frames):
+            animation.seek(frame)
+            durations.append(animation.info["duration"])
+        shown = np.asarray(animation.convert("RGB"), float)
+    assert durations == [120, 120, 120, 3000]
+    with Image.open(io.BytesIO(game_png(game))) as drawing:
+        end = np.asarray(drawing.convert("RGB").resize((720, 480)), float)
+    assert np.abs(shown - end).mean() < 3
+    assert "remove --agent" in refusal(
+        capsys, "replay", str(record), "--gif", str(out), "--agent", "uct:10"
+    )
 
 
 def test_pages_of_a_rated_game_name_its_agents(tmp_path: Path) -> None:

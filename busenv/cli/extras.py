@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from importlib import metadata
 
-RENAMED = {"pygame": "pygame-ce"}  # modules whose package has another name
+RENAMED = {"pygame": "pygame-ce", "PIL": "pillow"}  # modules whose package has another name
 
 
 def missing_extras(module: str | None, needed: Iterable[str] = ()) -> list[str]:

@@ -54,18 +54,25 @@ def _show(args: argparse.Namespace) -> None:
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", help=RECORD)
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="FILE.html", required=True, help="page to write"
+    outputs = parser.add_mutually_exclusive_group(required=True)
+    outputs.add_argument("-o", "--out", type=Path, metavar="FILE.html", help="page to write")
+    outputs.add_argument(
+        "--gif", type=Path, metavar="FILE.gif", help="animation to write (extra: render)"
     )
     parser.add_argument("--agent", metavar="AGENT", help="agent whose estimates the page shows")
     add_recorded_board(parser)
 
 
 def _replay(args: argparse.Namespace) -> None:
-    from busenv.evaluation.replay_files import write_replay
+    from busenv.evaluation.replay_files import write_animation, write_replay
 
-    write_replay(args.record, args.out, args.agent, args.board)
-    print(f"Replay: {printable(args.out)}")
+    if args.gif is None:
+        write_replay(args.record, args.out, args.agent, args.board)
+    elif args.agent is not None:
+        raise ValueError("an animation shows no estimates; remove --agent, or write a page by -o")
+    else:
+        write_animation(args.record, args.gif, args.board)
+    print(f"Replay: {printable(args.gif or args.out)}")
 
 
 def _games(path: Path, board: str | None) -> list[dict[str, Any]]:
@@ -156,15 +163,17 @@ COMMANDS = (
     ),
     Command(
         "replay",
-        "write a game as a web page",
+        "write a game as a web page or GIF",
         (
             "busenv replay game.json -o game.html",
+            "busenv replay game.json --gif game.gif",
             "busenv replay runs/mine/games.jsonl:17 -o 17.html --agent uct:300",
         ),
         _add_replay,
         _replay,
         "Write one HTML page of a recorded game: a slider, moves in words, points over time, and "
-        "optionally an agent's estimates of each position.",
+        "optionally an agent's estimates of each position. Or write an animated GIF with a frame "
+        "for each decision.",
     ),
     Command(
         "export",

@@ -1,4 +1,4 @@
-"""Write recorded games to files: a picture of one position, or the replay page."""
+"""Write recorded games to files: a picture of one position, an animation, or the replay page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from busenv.agents import make_agent
 from busenv.agents.specs import short_spec
 from busenv.evaluation.narration import RecordedGame, load_recorded_game
 from busenv.io import write_whole
+from busenv.render.animation import drawings_to_gif
 from busenv.render.game_drawing import game_svg
 from busenv.render.raster import svg_to_png
 from busenv.render.replay import Estimate, replay_page
@@ -39,6 +40,18 @@ def draw_record(
         recorded = dataclasses.replace(recorded, record=record)
     drawing = game_svg(recorded.end())
     write_whole(out, drawing if out.suffix == ".svg" else svg_to_png(drawing))
+
+
+def write_animation(
+    source: str | Path, out: str | Path, board: str | Path | Board | None = None
+) -> None:
+    """Write an animated GIF of a recorded game, with a frame for each decision.
+
+    source, board: see `load_recorded_game`. Requires the extra `render`.
+    """
+    recorded = load_recorded_game(source, board)
+    drawings = [game_svg(game) for game, _ in recorded.replay()] + [game_svg(recorded.end())]
+    write_whole(out, drawings_to_gif(drawings))
 
 
 def write_replay(

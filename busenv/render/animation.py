@@ -1,0 +1,56 @@
+"""Drawings as an animated GIF; requires the extra `render`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+
+from busenv.error_text import missing_extra
+from busenv.render.raster import svg_to_png
+
+SIZE = (720, 480)  # pixels
+COLOURS = 48  # a drawing has few; more only lengthen the file
+DURATION, LAST_DURATION = 120, 3000  # milliseconds
+
+
+def drawings_to_gif(drawings: Sequence[str]) -> bytes:
+    """Convert drawings (`busenv.render.svg.draw_svg`) to an animated GIF of 720 x 480 pixels.
+
+    Each drawing is shown for 0.12 seconds, the last, whose colours all share, for 3 seconds.
+    Raises ModuleNotFoundError with the install command without the extra `render`.
+    """
+    try:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "render", "an animation") from error
+
+    def pixels(drawing: str) -> Image.Image:
+        picture = Image.open(io.BytesIO(svg_to_png(drawing))).convert("RGB")
+        return picture.resize(SIZE, Image.Resampling.LANCZOS)
+
+    palette = pixels(drawings[-1]).quantize(COLOURS)
+    shown = np.full(SIZE[::-1], COLOURS, np.uint8)
+    frames = []
+    for drawing in drawings:
+        indices = pixels(drawing).quantize(palette=palette, dither=Image.Dither.NONE)
+        current = np.asarray(indices)
+        # Unchanged pixels are transparent, which makes the file a tenth as long.
+        frame = Image.fromarray(np.where(current == shown, COLOURS, current).astype(np.uint8))
+        frame.putpalette([*(palette.getpalette() or ())[: 3 * COLOURS], 0, 0, 0])
+        frames.append(frame)
+        shown = current
+    file = io.BytesIO()
+    frames[0].save(
+        file,
+        "GIF",
+        save_all=True,
+        append_images=frames[1:],
+        duration=[DURATION] * (len(frames) - 1) + [LAST_DURATION],
+        loop=0,
+        transparency=COLOURS,
+        disposal=1,
+        optimize=False,
+    )
+    return file.getvalue()
