@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from busenv import Game, Record, Rules, cli
+from busenv import Game, Record, Rules, cli, rate
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.common.runs import SETTINGS, RunError, lock_folder
 from busenv.errors import AgentUnavailableError
-from busenv.evaluation import rate, tournament
+from busenv.evaluation import tournament
 from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.game_log import GAMES
 from busenv.evaluation.rating import check_agent, run_rating

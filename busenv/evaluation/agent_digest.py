@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 from busenv.agents.specs import parse_spec
 from busenv.evaluation.dependencies import file_hashes
@@ -22,7 +23,7 @@ def agent_digest(spec: str) -> str:
     model.
     """
     parsed = parse_spec(spec)
-    decides = {
+    decides: dict[str, Any] = {
         "kind": parsed.kind,
         "version": PLAY_VERSIONS.get(parsed.kind),
         "budget": [parsed.simulations, parsed.seconds, parsed.threads],
