@@ -370,7 +370,7 @@ def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:
 
 def test_claims_and_page_have_the_rows_of_the_bundled_results() -> None:
     console = Console(width=200, file=io.StringIO(), color_system=None)
-    for page, make in (("baselines", tables), ("challenge", challenge_tables)):
+    for page, make in (("results", tables), ("challenge", challenge_tables)):
         for table in make(all_results()):
             table.show(console)
             assert table.markdown() in (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")

@@ -182,7 +182,7 @@ COMMANDS = (
             "busenv benchmark                      (print the tables)",
             "busenv benchmark ppo --decisions 10000000 --out runs/ppo",
             "busenv benchmark net:my.safetensors --name mine --decisions 1000000",
-            "busenv benchmark --add runs/ppo/result.json --page docs/baselines.md",
+            "busenv benchmark --add runs/ppo/result.json --page docs/results.md",
         ),
         _add_benchmark,
         _benchmark,
