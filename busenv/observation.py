@@ -18,7 +18,8 @@ complete: the state of the game can be rebuilt from it, up to the numbering of t
 With `relative_types`, building types are counted from the clock: 0 is the type that it shows,
 1 the next, 2 the last. Houses, offices and pubs differ only by the order in which the clock shows
 them, so the three positions that differ by a cyclic renaming have the same relative observation.
-`relative_action` and `absolute_action` convert action ids. The set of legal ids is the same in both
+`relative_action` and `absolute_action` convert action ids, `relative_actions` and
+`absolute_actions` those of a batch. The set of legal ids is the same in both
 (R14: any type may be built on an open site).
 """
 
@@ -48,9 +49,11 @@ __all__ = [
     "Part",
     "Section",
     "absolute_action",
+    "absolute_actions",
     "observe",
     "observe_games",
     "relative_action",
+    "relative_actions",
     "relative_games",
 ]
 
@@ -191,6 +194,33 @@ def _convert(game: Game, action: int, convert: Callable[..., int]) -> int:
         return action
     games, board = game.arrays()
     return int(convert(games[0], board[0], action))
+
+
+def absolute_actions(games: np.ndarray, board: Board, actions: np.ndarray) -> np.ndarray:
+    """Return the ids of actions in relative types, one for each game of a batch: int64, (N,).
+
+    games: GAME, (N,), such as `Batch.games`. actions: whole numbers, (N,). Raises ValueError when
+    the shape of `actions` is not (N,), or for a number that is not an id.
+    """
+    absolute = _check_actions(games, board, actions)
+    relative_kernels.write_absolute_actions(games, board.array, absolute)
+    return absolute
+
+
+def relative_actions(games: np.ndarray, board: Board, actions: np.ndarray) -> np.ndarray:
+    """Return action ids in relative types: the inverse of `absolute_actions`."""
+    relative = _check_actions(games, board, actions)
+    relative_kernels.write_relative_actions(games, board.array, relative)
+    return relative
+
+
+def _check_actions(games: np.ndarray, board: Board, actions: np.ndarray) -> np.ndarray:
+    copied = np.array(actions, np.int64)
+    if copied.shape != games.shape:
+        raise ValueError(f"actions have shape {copied.shape}; allowed: {games.shape}, as games")
+    if len(copied) and not (copied.min() >= 0 and copied.max() < board.num_actions):
+        raise ValueError(f"actions are {actions!r}; allowed: 0 to {board.num_actions - 1}")
+    return copied
 
 
 def relative_games(games: np.ndarray) -> np.ndarray:

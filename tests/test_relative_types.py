@@ -14,6 +14,7 @@ import pytest
 from busenv import (
     EDITIONS,
     Batch,
+    Board,
     Game,
     ObservationLayout,
     bus_v0,
@@ -21,15 +22,19 @@ from busenv import (
     encode,
     load_board,
 )
+from busenv.agents import check_building_types, make_agent
+from busenv.agents.custom_agent import as_agent
 from busenv.core.state import FIRST_BUILD, OVER
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.illegal_actions import replacement_action
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import (
     absolute_action,
+    absolute_actions,
     observe,
     observe_games,
     relative_action,
+    relative_actions,
     relative_games,
 )
 from tests.support.play import paid, picks, played
@@ -58,6 +63,40 @@ def test_action_ids_convert_there_and_back(clock: int) -> None:
     assert [absolute_action(game, action) for action in others] == others
     with pytest.raises(TypeError, match=r"action is 8\.5"):
         absolute_action(game, 8.5)  # type: ignore[arg-type]
+
+
+class ByRelativeTypes:
+    """Chooses relative ids by the relative rows, and returns them, or converts them."""
+
+    def __init__(self, converts: bool) -> None:
+        self.converts = converts
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        rows, masks = observe_games(games, board, relative_types=True)
+        actions = (masks * (1 + rows[:, : masks.shape[1]])).argmax(axis=1)
+        return absolute_actions(games, board, actions) if self.converts else actions
+
+
+def test_an_agent_that_does_not_convert_its_actions_is_recognised() -> None:
+    check_building_types(as_agent(ByRelativeTypes(converts=True)), CITY)
+    check_building_types(make_agent("greedy"), CITY)
+    with pytest.raises(ValueError, match="same types whatever the clock shows"):
+        check_building_types(as_agent(ByRelativeTypes(converts=False)), CITY)
+
+
+def test_actions_of_a_batch_convert_like_those_of_games() -> None:
+    games = [
+        twin_of(Game(3, seed=1), steps) for steps in (0, 1, 2) for _ in range(CITY.num_actions)
+    ]
+    states = np.concatenate([game.arrays()[0] for game in games])
+    actions = np.tile(np.arange(CITY.num_actions), 3)
+    absolute = absolute_actions(states, CITY, actions)
+    assert absolute.tolist() == [*map(absolute_action, games, actions.tolist())]
+    assert (relative_actions(states, CITY, absolute) == actions).all()
+    with pytest.raises(ValueError, match=r"shape \(2,\); allowed: \(1125,\)"):
+        absolute_actions(states, CITY, actions[:2])
+    with pytest.raises(ValueError, match="allowed: 0 to 374"):
+        relative_actions(states[:1], CITY, np.array([375]))
 
 
 @pytest.mark.parametrize("steps", [1, 2])
@@ -110,7 +149,7 @@ class SymmetricAgent:
         return absolute_action(game, legal[11 * len(game.history) % len(legal)])
 
 
-def relative_actions(games: np.ndarray, actions: np.ndarray) -> np.ndarray:
+def in_relative_types(games: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return actions (int64, (N,)) in games as relative ids, without the kernels."""
     builds = (actions >= FIRST_BUILD) & (actions < encode(CITY, "grow", 0, 0))
     kinds = (actions - FIRST_BUILD) % 3
@@ -154,7 +193,7 @@ def test_vector_environments_play_the_games_of_absolute_ones(settings: Any) -> N
         actions = picks(absolute.batch.masks, rng)
         if "illegal" in settings and rng.random() < 0.2:
             actions[:3] = rng.integers(0, CITY.num_actions, 3)
-        _, *results, info = relative.step(relative_actions(games, actions))
+        _, *results, info = relative.step(in_relative_types(games, actions))
         _, *expected, absolute_info = absolute.step(actions)
         for ours, theirs in zip(results, expected, strict=True):
             assert (ours == theirs).all()
