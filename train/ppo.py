@@ -18,7 +18,6 @@ from torch.distributions import Categorical
 
 import busenv
 from busenv.agents import Agent, from_policy
-from busenv.evaluation import rate
 from busenv.train import compute_gae
 
 STEPS, BATCH, REWARD_UNIT = 128, 512, 5.0
@@ -146,4 +145,5 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     trained = train(args.decisions, args.num_envs, torch.device(args.device))
     torch.save(trained.state_dict(), "policy.pt")
-    print(rate([make("policy.pt")], args.games, against="greedy")[["games", "won", "low", "high"]])
+    table = busenv.rate([make("policy.pt")], args.games, against="greedy")
+    print(table[["games", "won", "low", "high"]])

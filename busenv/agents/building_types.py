@@ -16,8 +16,8 @@ def check_building_types(agent: Agent, board: Board, *, seed: int = 0) -> None:
     The check renames the building types of 256 random positions and turns the clock with them,
     which changes nothing else. An agent that observes relative types, but returns its actions
     without a conversion (`busenv.observation.absolute_actions`), erects a building of the old name
-    in all of them. The check cannot recognise the opposite error: a policy that was trained on relative types
-    and observes absolute ones.
+    in all of them. The check cannot recognise the opposite error: a policy that was trained on
+    relative types and observes absolute ones.
 
     agent: is reset, and plays batches. board: as for `choose`. seed: of positions and agent.
 
