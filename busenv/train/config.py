@@ -57,23 +57,23 @@ def check_batch_agent(spec: str) -> None:
 
 PlayerCounts = Annotated[
     tuple[Annotated[int, Field(ge=3, le=5)], ...],
-    Field(min_length=1, description="numbers of players of the games"),
+    Field(min_length=1, description="numbers of players; each game draws one"),
 ]
-Rules = Annotated[
-    str, accepted_by(as_rules), Field(description="name of an edition, or a file of rules")
-]
+Rules = Annotated[str, accepted_by(as_rules), Field(description="edition, or path of a rules file")]
 TrainingBoard = Annotated[
     str,
     accepted_by(training_boards),
     Field(
-        description="name or file of a board, `generated:SIZE:SEED`, or a set of boards: "
-        "`generated:SIZE:train`"
+        description="`city`, path of a board file, `generated:SIZE:SEED`, or a set of boards "
+        "such as `generated:SIZE:train`"
     ),
 ]
 Seed = Annotated[
     int, Field(ge=0, le=2**63 - 1, description="seed of weights, games and minibatches")
 ]
-Threads = Annotated[int, Field(ge=1, le=1024, description="threads of torch and of the games")]
+Threads = Annotated[
+    int, Field(ge=1, le=1024, description="threads of PyTorch and of the environment")
+]
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
 Bot = Annotated[str, accepted_by(check_batch_agent)]
 
@@ -127,39 +127,44 @@ class RunConfig(Settings):
         default=256,
         ge=4,
         le=MAX_WIDTH,
-        description="units per layer; of kind `board`, per intersection",
+        description="units of a layer; with `board` networks, of an intersection",
     )
     relative_types: bool = Field(
-        default=True, description="whether building types are counted from the clock"
+        default=True, description="count building types from the clock in observations and actions"
     )
-    init_from: str = Field(default="", description="model to start from; empty: random weights")
+    init_from: str = Field(
+        default="", description="model whose weights training starts from; empty: random weights"
+    )
     players: PlayerCounts = (4,)
     board: TrainingBoard = "city"
     rules: Rules = "capstone-2024"
-    batch_size: int = Field(default=512, ge=1, le=10**6, description="decisions per minibatch")
+    batch_size: int = Field(
+        default=512, ge=1, le=10**6, description="training decisions in a minibatch"
+    )
     learning_rate: float = Field(
         default=4e-4,
         ge=1e-8,
         le=1,
-        description="initial rate; falls linearly to a twentieth at the end",
+        description="initial learning rate; decreases linearly to a twentieth of it",
     )
     temperature: float = Field(
         default=0.25,
         ge=0,
         le=HIGHEST_TEMPERATURE,
-        description="of the agent in ratings and of `net:PATH`; 0: most likely action",
+        description="temperature of the trained agent, in ratings and as `net:PATH`; 0: most "
+        "likely action",
     )
     rated: tuple[Spec, ...] = Field(
         default=("random", "greedy", "planner"),
         min_length=1,
-        description="agents that the learner is rated against",
+        description="agents against which the learner is rated",
     )
     rate_every: float = Field(
         default=20.0,
         ge=1e-3,
         le=1e9,
-        description="seconds between ratings, or more where they would take over a tenth of the "
-        "run",
+        description="seconds between ratings; longer if ratings would take more than a tenth of "
+        "the run",
     )
     rate_decisions: int | None = Field(
         default=None,
@@ -167,10 +172,12 @@ class RunConfig(Settings):
         le=10**12,
         description="training decisions between ratings, instead of `rate_every`",
     )
-    rate_games: int = Field(default=128, ge=1, le=10**6, description="games per rating and agent")
+    rate_games: int = Field(
+        default=128, ge=1, le=10**6, description="games of a rating against each agent of `rated`"
+    )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",
-        description="precision of the layers during learning; `auto`: bfloat16 on a CPU with "
+        description="precision of matrix products in updates; `auto`: bfloat16 on CPUs with "
         "instructions for it",
     )
     seed: Seed = 0
@@ -197,7 +204,10 @@ class LimitedConfig(RunConfig):
     """Settings of runs that play: they end after a time or a number of decisions."""
 
     seconds: float | None = Field(
-        default=180.0, ge=1e-3, le=1e9, description="length in seconds, ratings included"
+        default=180.0,
+        ge=1e-3,
+        le=1e9,
+        description="length of the run in seconds, including ratings",
     )
     decisions: int | None = Field(
         default=None, ge=1, le=10**15, description="length of the run in training decisions"
@@ -225,9 +235,7 @@ class PPOConfig(LimitedConfig):
     with a larger `seconds` or `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and
     `max_grad_norm` are as in Schulman et al. (2017).
 
-    One seat of each game is the learner's; each other seat goes to a bot or a past self with
-    probability `opponent_share`. If that is above 0, copies of one opponent hold all other seats in
-    40% of the games, as in ratings.
+    Opponents are bots and past selves. At least one seat of each game is the learner's.
     """
 
     method: Literal["ppo"] = Field(default="ppo", description="training method")
@@ -236,9 +244,9 @@ class PPOConfig(LimitedConfig):
         default="margin", description="name of the reward"
     )
     reward_unit: float = Field(
-        default=DEFAULTS.reward_unit, ge=1e-6, le=1e6, description="divisor of the reward"
+        default=DEFAULTS.reward_unit, ge=1e-6, le=1e6, description="rewards are divided by it"
     )
-    games: int = Field(default=256, ge=1, le=10**6, description="games side by side")
+    games: int = Field(default=256, ge=1, le=10**6, description="games played in parallel")
     steps: int = Field(
         default=DEFAULTS.steps, ge=1, le=10_000, description="steps of a rollout in each game"
     )
@@ -257,32 +265,36 @@ class PPOConfig(LimitedConfig):
         default=DEFAULTS.clip_range, ge=1e-8, le=1, description="clip range of the policy ratio"
     )
     entropy_coef: float = Field(
-        default=DEFAULTS.entropy_coef, ge=0, le=10, description="weight of the entropy in the loss"
+        default=DEFAULTS.entropy_coef,
+        ge=0,
+        le=10,
+        description="weight of the entropy bonus in the loss",
     )
     value_coef: float = Field(
         default=DEFAULTS.value_coef, ge=0, le=100, description="weight of the value loss"
     )
     max_grad_norm: float = Field(
-        default=DEFAULTS.max_grad_norm, ge=1e-6, le=1e6, description="maximum norm of the gradient"
+        default=DEFAULTS.max_grad_norm,
+        ge=1e-6,
+        le=1e6,
+        description="gradients are clipped to this norm",
     )
     opponent_share: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="probability with which each non-learner seat goes to an opponent, in 60% of "
-        "the games; in 40%, copies of one opponent hold all seats but one; 0: no opponents",
+        description="In 60% of games each non-learner seat goes to an opponent with this "
+        "probability; in the other 40% one opponent fills every non-learner seat. 0: no opponents",
     )
-    bots: tuple[Bot, ...] = Field(
-        default=("greedy", "planner"), description="agents that play against the learner"
-    )
-    pool_size: int = Field(default=12, ge=1, le=100, description="maximum number of past selves")
+    bots: tuple[Bot, ...] = Field(default=("greedy", "planner"), description="scripted opponents")
+    pool_size: int = Field(default=12, ge=1, le=100, description="past selves to keep")
     snapshot_every: int = Field(
-        default=25, ge=1, le=10**6, description="iterations between past selves"
+        default=25, ge=1, le=10**6, description="iterations between two past selves"
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         default="auto",
-        description="where games and network are; `auto`: on a GPU if there is one and `bots` has "
-        "no others than `random` and `greedy`",
+        description="device of games and network; `auto`: a GPU if there is one and `bots` lists "
+        "only `random` and `greedy`",
     )
 
     @model_validator(mode="after")

@@ -28,16 +28,15 @@ class SearchSettings(Settings):
         default=16, description="simulations of a decision that does not become a sample"
     )
     full_search_share: float = Field(
-        default=0.25, gt=0, le=1, description="share of the decisions that become samples"
+        default=0.25, gt=0, le=1, description="share of decisions that become samples"
     )
     bot_share: float = Field(
-        default=0.05, ge=0, le=1, description="share of the games in which one of `bots` plays"
+        default=0.05, ge=0, le=1, description="share of games in which a bot plays"
     )
     bots: tuple[Literal["uct", "planner", "greedy"], ...] = Field(
         default=("uct",),
         min_length=1,
-        description="agents of which one, drawn for each game with a bot, holds one seat or all "
-        "seats but one",
+        description="bots; a game with a bot draws one, which holds one seat or all seats but one",
     )
     bot_simulations: Simulations = Field(default=100, description="simulations of the bot `uct`")
 
@@ -57,9 +56,9 @@ class SelfPlayConfig(SearchSettings):
     The games depend on the settings alone, not on the number of threads.
     """
 
-    agent: Bot = Field(default="uct:50", description="agent that plays")
+    agent: Bot = Field(default="uct:50", description="agent that plays against itself")
     samples: int = Field(
-        default=100_000, ge=1, le=10**9, description="samples after which no more games begin"
+        default=100_000, ge=1, le=10**9, description="no game starts after this number of samples"
     )
     players: PlayerCounts = (4,)
     board: TrainingBoard = "city"
@@ -73,17 +72,17 @@ class FitSettings(RunConfig):
 
     network: Literal["seats", "features", "board"] = Field(
         default="features",
-        description="kind of network: `seats` receives the observation; `features` also "
-        "evaluation and playout features; `board` plays every board",
+        description="kind of network. `seats`: observation only; `features`: also evaluation and "
+        "playout features; `board`: a graph network that plays every board",
     )
     value_target_mix: float = Field(
-        default=0.5, ge=0, le=1, description="share of the search's estimate in the value target"
+        default=0.5, ge=0, le=1, description="share of the search's value in the value target"
     )
     value_weight: float = Field(
-        default=1.5, ge=0, le=100, description="weight of the winner in the loss"
+        default=1.5, ge=0, le=100, description="weight of the loss for the winner"
     )
     score_weight: float = Field(
-        default=0.3, ge=0, le=10, description="weight of the final points in the loss"
+        default=0.3, ge=0, le=10, description="weight of the loss for the final points"
     )
 
 
@@ -114,8 +113,8 @@ class ExpertConfig(FitSettings, LimitedConfig, SearchSettings):
         default=64, description="simulations of a decision that becomes a sample"
     )
     replay_size: int = Field(
-        default=500_000, ge=1, le=10**8, description="samples of the replay buffer"
+        default=500_000, ge=1, le=10**8, description="capacity of the replay buffer, in samples"
     )
     reuse: float = Field(
-        default=1.0, gt=0, le=100, description="how often updates use a sample, on average"
+        default=1.0, gt=0, le=100, description="mean number of updates that use a sample"
     )
