@@ -94,7 +94,7 @@ def test_agents_to_copy_play_by_their_specs() -> None:
 def test_every_page_and_script_is_linked() -> None:
     index = (ROOT / "docs/recipes/index.md").read_text(encoding="utf-8")
     for path in PAGES:
-        assert path.stem == "index" or f"({path.name})" in index, path.name
+        assert path.stem == "index" or path.name in index, path.name
     readme = ROOT / "agents/README.md"
     texts = "".join(path.read_text(encoding="utf-8") for path in (*PAGES, readme))
     for path in FILES:
