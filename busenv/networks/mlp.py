@@ -7,6 +7,7 @@ from torch import nn
 
 from busenv import Board
 from busenv.heuristics.evaluation import WEIGHTS
+from busenv.networks.byte_layer import byte_layer
 from busenv.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.networks.inputs import input_scale
 from busenv.networks.logits import SEAT_VALUES
@@ -54,11 +55,12 @@ class Mlp(Network):
 
     def trunk(self, observations: torch.Tensor) -> torch.Tensor:
         """Return the values that the heads share: float32, (N, width)."""
-        # Scaling the weights touches fewer numbers than scaling every row of a batch.
-        weight = self.shared.weight * self.scale
-        if not observations.is_floating_point():
-            observations = observations.float()
-        sums = nn.functional.linear(observations, weight, self.shared.bias)
+        if observations.device.type == "cpu" and observations.dtype == torch.uint8:
+            sums = byte_layer(observations, self.scale, self.shared.weight, self.shared.bias)
+        else:
+            # Scaling the weights touches fewer numbers than scaling every row of a batch.
+            weight = self.shared.weight * self.scale
+            sums = nn.functional.linear(observations.float(), weight, self.shared.bias)
         shared: torch.Tensor = self.blocks(sums.relu())
         return shared
 

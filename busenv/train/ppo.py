@@ -140,10 +140,15 @@ def frozen_policy(network: nn.Module, generator: torch.Generator, bfloat16: bool
     """Return an opponent that samples from a network's policy."""
 
     def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        log_probs, _ = evaluate(network, observations[rows], masks[rows], bfloat16)
+        log_probs, _ = evaluate(network, *select(rows, observations, masks), bfloat16)
         return sample(log_probs, generator)
 
     return choose
+
+
+def select(rows: torch.Tensor, *tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Return some rows of each tensor; on a CPU, indexing would copy them byte by byte."""
+    return [tensor.index_select(0, rows) for tensor in tensors]
 
 
 def evaluate(
@@ -156,9 +161,8 @@ def evaluate(
     """
     with torch.autocast(observations.device.type, torch.bfloat16, enabled=bfloat16):
         # bfloat16 represents bytes exactly, and avoids a copy in float32.
-        rows = observations.bfloat16() if bfloat16 else observations.float()
-        logits, values = network(rows)
-    logits = logits.float().masked_fill(~masks, ILLEGAL_LOGIT)
+        logits, values = network(observations.bfloat16() if bfloat16 else observations)
+    logits = torch.where(masks, logits.float(), ILLEGAL_LOGIT)
     return logits.log_softmax(dim=1), values.float()[:, 0]
 
 
@@ -288,7 +292,8 @@ def play_rollout(
         rollout.is_learners[t] = is_learners
         actions = torch.zeros_like(games.seats)
         rows = is_learners.nonzero()[:, 0]
-        log_probs, values = evaluate(network, observations[rows], masks[rows], settings.bfloat16)
+        selected = select(rows, observations, masks)
+        log_probs, values = evaluate(network, *selected, settings.bfloat16)
         taken = sample(log_probs, generator)
         actions[rows] = taken
         rollout.log_probs[t, rows] = log_probs.gather(1, taken[:, None])[:, 0]
@@ -378,9 +383,8 @@ def update(
     )  # fmt: skip
     statistics = []
     for rows in _minibatches(indices, settings, generator):
-        new_log_probs, values = evaluate(
-            network, observations[rows], masks[rows], settings.bfloat16
-        )
+        selected = select(rows, observations, masks)
+        new_log_probs, values = evaluate(network, *selected, settings.bfloat16)
         entropy = -(new_log_probs.softmax(dim=1) * new_log_probs).sum(dim=1).mean()
         normalised = advantage[rows]
         normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
