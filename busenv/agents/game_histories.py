@@ -8,6 +8,7 @@ import numpy as np
 
 from busenv import Board, Game, Rules
 from busenv.agents.base import Agent
+from busenv.batch.saved_games import take_games
 
 
 class GameHistories:
@@ -29,7 +30,7 @@ class GameHistories:
         """Return an agent's actions in some of the games: int64, (n,)."""
         if agent.single_game_only:
             return np.array([agent.act(self._games[i]) for i in indices])
-        return agent.choose_trusted(self._states[indices], self._board)
+        return agent.choose_trusted(take_games(self._states, indices), self._board)
 
     def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
         """Take the actions, int64, (n,), that the caller has taken in some of the games."""

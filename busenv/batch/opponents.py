@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from busenv.batch.saved_games import take_games
 from busenv.core import batch_kernels, bots, kernels
 from busenv.core.batch_kernels import FIRST_AGENT
 from busenv.core.state import MAX_PLAYERS
@@ -201,7 +202,7 @@ def _choose(
     agent: Any, games: np.ndarray, index: np.ndarray, rules: Rules, board: Board
 ) -> np.ndarray:
     """Same as `choose_actions`, in games on one board."""
-    copies = games[index]
+    copies = take_games(games, index)
     if _has(agent, "choose") and not getattr(agent, "single_game_only", False):
         choose = getattr(agent, "choose_trusted", agent.choose)  # these games need no validation
         answer = np.asarray(choose(copies, board))
@@ -214,7 +215,7 @@ def _choose(
             f"{index.shape}"
         )
     actions = answer.astype(np.int64)
-    wrong = kernels.first_illegal(games[index], board.array, actions)
+    wrong = kernels.first_illegal(take_games(games, index), board.array, actions)
     if wrong >= 0:
         game = int(index[wrong])
         error = illegal_action(games, game, board, int(answer[wrong]))

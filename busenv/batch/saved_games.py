@@ -24,6 +24,12 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
+def take_games(games: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Return copies of some games: GAME, (n,), of GAME, (N,), at int64 or bool `index`."""
+    rows = as_bytes(games).reshape(len(games), games.itemsize)[index]
+    return rows.reshape(-1).view(games.dtype)
+
+
 def copy_state(arrays: batch_kernels.Arrays) -> dict[str, np.ndarray]:
     """Return copies of the arrays named in STATE_ARRAYS."""
     copies = {}

@@ -6,6 +6,7 @@ import numpy as np
 
 from busenv import Board, Rules
 from busenv.agents import Agent
+from busenv.batch.saved_games import take_games
 from busenv.core import kernels
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
@@ -64,7 +65,7 @@ def play_agent_games(
     parts, game_numbers = [], []
     agent.reset(int(rng.integers(2**62)))
     while (running := np.flatnonzero(games["phase"] != OVER)).size:
-        states = games[running]
+        states = take_games(games, running)
         policies = agent.action_probabilities(states, board)
         actions = draw_actions(policies, rng_state)
         sampled = np.flatnonzero(rng.random(len(running)) < sample_share)
