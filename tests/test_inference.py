@@ -23,6 +23,7 @@ from busenv.networks.factory import build_network
 from busenv.networks.inference import draw_actions, make_policy
 from busenv.networks.inputs import observe_inputs
 from busenv.networks.logits import action_probabilities
+from busenv.networks.row_policy import make_row_policy
 from busenv.observation import observe_games
 from tests.support.networks import CITY, forward_rows, positions, random_network
 from tests.support.worlds import random_board
@@ -153,3 +154,39 @@ def test_act_and_choose_return_the_same_actions() -> None:
         game.step(agent.act(game))
     assert game.arrays()[0]["phase"] == OVER
     assert twin.choose(np.concatenate(seen), CITY).tolist() == game.history
+
+
+def test_the_layer_of_bytes_agrees_with_a_dense_one() -> None:
+    network, games = random_network("mlp", 24), positions()
+    rows, _ = observe_inputs(games, CITY.array, network.inputs)
+    rows[1] = 0
+    results = []
+    for inputs in (torch.from_numpy(rows), torch.from_numpy(rows).float()):
+        network.zero_grad()
+        logits, values = network(inputs)
+        (logits.square().sum() + values.sum()).backward()
+        results.append((logits.detach(), network.shared.weight.grad, network.shared.bias.grad))
+    for sparse, dense in zip(*results, strict=True):
+        torch.testing.assert_close(sparse, dense, rtol=1e-4, atol=1e-3)
+
+
+def test_row_policies_draw_as_torch_computes() -> None:
+    network, games = random_network("mlp", 24), positions()
+    rows, masks = observe_inputs(games, CITY.array, network.inputs)
+    index = np.repeat(np.arange(0, len(rows), 3), 4)
+    with torch.no_grad():
+        logits, values = network(torch.from_numpy(rows))
+    log_probs = torch.where(torch.from_numpy(masks), logits, -torch.inf).log_softmax(dim=1).numpy()
+    actions, drawn, estimates = make_row_policy(network, 5)(rows, masks, index)
+    assert masks[index, actions].all()
+    np.testing.assert_allclose(drawn, log_probs[index, actions], atol=1e-4)
+    np.testing.assert_allclose(estimates, values[index, 0], atol=1e-4)
+    repeated = make_row_policy(network, 5)(rows, masks, index)[0]
+    other = make_row_policy(network, 6)(rows, masks, index)[0]
+    assert (repeated == actions).all()
+    assert (other != actions).any()
+    many = np.zeros(20_000, np.int64)
+    shares = np.bincount(
+        make_row_policy(network, 7)(rows, masks, many)[0], minlength=masks.shape[1]
+    )
+    np.testing.assert_allclose(shares / len(many), np.exp(log_probs[0]), atol=0.02)

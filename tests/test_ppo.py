@@ -12,24 +12,29 @@ from busenv import load_board
 from busenv.core.bots import GREEDY
 from busenv.core.state import MAX_PLAYERS
 from busenv.networks.factory import build_network
-from busenv.train import compute_gae, ppo
+from busenv.train import compute_gae, policies
 from busenv.train.config import PPOConfig
+from busenv.train.policies import (
+    compiled_policy,
+    evaluate,
+    sample,
+    torch_policy,
+    uses_bfloat16,
+)
 from busenv.train.ppo import (
     LEARNER,
+    Decisions,
     Games,
     LineUps,
     PPOSettings,
     Rollout,
     _minibatches,
     clipped_policy_loss,
-    evaluate,
-    frozen_policy,
+    compute_gradients,
     make_rollout,
     play_rollout,
     rollout_gae,
-    sample,
     update,
-    uses_bfloat16,
 )
 from busenv.train.ppo_run import find_device
 from tests.support.training import DEVICES
@@ -211,11 +216,13 @@ def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
     games = make_games(24, LineUps(weights), generator)
     batch: Any = games.env.unwrapped.batch
     rollout = make_rollout(40, 24, *games.sizes, CPU)
-    opponents = {PAST: frozen_policy(other, generator, False)}
+    past = compiled_policy(other, generator)
+    opponents = {PAST: lambda *decisions: past(*decisions)[0]}
+    policy = compiled_policy(network, generator)
     settings, totals, ended = SETTINGS, torch.zeros(24, MAX_PLAYERS), 0
     began = torch.zeros(24, dtype=torch.bool)
     for _ in range(8):
-        play_rollout(games, network, opponents, rollout, settings=settings, generator=generator)
+        play_rollout(games, policy, opponents, rollout, settings=settings, generator=generator)
         learners = rollout.is_learners
         rows, masks = rollout.observations[learners], rollout.masks[learners]
         log_probs, values = evaluate(network, rows, masks, False)
@@ -265,7 +272,8 @@ def test_updates_learn_from_advantages_and_returns(device: str, bfloat16: bool) 
     games = make_games(16, LineUps(weights, opponent_share=0.0), generator, device=device)
     rollout = make_rollout(40, 16, *games.sizes, torch.device(device))
     settings = SETTINGS._replace(bfloat16=bfloat16)
-    play_rollout(games, network, {}, rollout, settings=settings, generator=generator)
+    policy = torch_policy(network, generator, bfloat16)
+    play_rollout(games, policy, {}, rollout, settings=settings, generator=generator)
     passes = rollout.actions == 7
     rollout.rewards.zero_()
     seats = torch.nn.functional.one_hot(rollout.seats, MAX_PLAYERS)
@@ -287,12 +295,33 @@ def test_updates_learn_from_advantages_and_returns(device: str, bfloat16: bool) 
     assert all(parameter.dtype == torch.float32 for parameter in network.parameters())
 
 
+def test_pieces_of_a_minibatch_add_up_to_its_gradients() -> None:
+    rng, size = np.random.default_rng(0), 11
+    network = build_network("mlp", load_board("city"), 16, 0, relative_types=True)
+    shape = size, network.scale.shape[0]
+    masks = torch.from_numpy(rng.random((size, load_board("city").num_actions)) < 0.3)
+    minibatch = Decisions(
+        torch.from_numpy((rng.integers(0, 2, shape) * rng.integers(0, 2, shape)).astype(np.uint8)),
+        masks,
+        masks.float().argmax(dim=1),
+        *torch.from_numpy(rng.normal(size=(3, size)).astype(np.float32)),
+    )
+    whole, wanted = compute_gradients(network, minibatch, minibatch_size=size, settings=SETTINGS)
+    pieces = [
+        compute_gradients(network, piece, minibatch_size=size, settings=SETTINGS)
+        for piece in minibatch.split(3)
+    ]
+    torch.testing.assert_close(sum(scalars for _, scalars in pieces), wanted)
+    for gradient, *parts in zip(whole, *(parts for parts, _ in pieces), strict=True):
+        torch.testing.assert_close(sum(parts), gradient, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("supported", [True, False])
 def test_precision_is_chosen_by_the_setting_and_the_processor(
     supported: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = {"avx512bf16": supported, "amx-bf16": False}
-    monkeypatch.setattr(ppo, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(policies, "get_host_cpu_features", lambda: features)
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     assert uses_bfloat16("auto", cpu) == supported
     assert not uses_bfloat16("auto", gpu)

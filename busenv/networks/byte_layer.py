@@ -64,7 +64,7 @@ def _weighted_sums(
 
 @kernel
 def _list_nonzero(rows, scale, inputs, values, starts):
-    """List the inputs that are not zero, row by row, and return how many; one place more is used."""
+    """List the inputs that are not zero, row by row; return how many. One place more is used."""
     k = 0
     for i in range(rows.shape[0]):
         row = rows[i]

@@ -55,7 +55,8 @@ class Mlp(Network):
 
     def trunk(self, observations: torch.Tensor) -> torch.Tensor:
         """Return the values that the heads share: float32, (N, width)."""
-        if observations.device.type == "cpu" and observations.dtype == torch.uint8:
+        is_bytes = observations.dtype == torch.uint8 and observations.device.type == "cpu"
+        if is_bytes and not torch.is_autocast_enabled("cpu"):
             sums = byte_layer(observations, self.scale, self.shared.weight, self.shared.bias)
         else:
             # Scaling the weights touches fewer numbers than scaling every row of a batch.

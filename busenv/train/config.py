@@ -230,8 +230,8 @@ class PPOConfig(LimitedConfig):
     """Settings of a PPO run; the description of each field states its meaning.
 
     A run ends after `seconds`, or after `decisions` training decisions: exactly one of the two is
-    given. With `decisions`, the same seed, device and precision and one thread of torch give the
-    same parameters. The learning rate falls with the progress of the run, so a run that resumes
+    given. With `decisions`, the same seed, device, precision and number of threads give the same
+    parameters. The learning rate falls with the progress of the run, so a run that resumes
     with a larger `seconds` or `decisions` raises it. `gamma`, `gae_lambda`, `clip_range` and
     `max_grad_norm` are as in Schulman et al. (2017).
 
@@ -339,6 +339,5 @@ PRESETS = {
         rated=("greedy", "planner", "uct:100"),
         rate_every=900.0,
         rate_games=400,
-        threads=1,
     ),
 }

@@ -8,23 +8,27 @@ the device of the environment; T are the steps of a rollout, N the games.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, reduce
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from gymnasium.vector import AutoresetMode
-from llvmlite.binding import get_host_cpu_features
 from torch import nn
 
 from busenv.core.state import MAX_PLAYERS
 from busenv.train.advantages import compute_gae
+from busenv.train.policies import Opponent, Policy, evaluate, sample, select
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
 # Share of games in which copies of one opponent hold all seats but one, as in ratings: several
 # copies of an opponent play differently from one among others.
 SINGLE_SHARE = 0.4
 MIXING_STEPS = 256  # of random play before the first rollout
-ILLEGAL_LOGIT = -1e9  # its probability is exactly 0, and 0 times its logarithm is not nan
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class PPOSettings(NamedTuple):
@@ -33,7 +37,7 @@ class PPOSettings(NamedTuple):
     steps: of a rollout. batch_size: decisions of a minibatch. epochs: passes over a rollout.
     gamma, gae_lambda: of `compute_gae`. reward_unit: reward that counts as 1. entropy_coef,
     value_coef: weights in the loss. max_grad_norm: gradients are clipped to it. bfloat16: whether
-    matrix products are computed in bfloat16.
+    matrix products are computed in bfloat16. threads: that share the computation of a gradient.
     """
 
     steps: int = 128
@@ -47,6 +51,7 @@ class PPOSettings(NamedTuple):
     value_coef: float = 0.5
     max_grad_norm: float = 0.5
     bfloat16: bool = False
+    threads: int = 1
 
 
 class LineUps(NamedTuple):
@@ -132,64 +137,22 @@ def make_rollout(
     )
 
 
-# An opponent returns actions, int64 (n,), for rows, int64 (n,), of observations and masks.
-Opponent = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+def columns(rollout: Rollout, games: slice) -> Rollout:
+    """Return the buffers of some of the games, which share their memory with the rollout."""
+    by_step = (tensor[:, games] for tensor in rollout[:9])
+    return Rollout(*by_step, *(tensor[games] for tensor in rollout[9:]))
 
 
-def frozen_policy(network: nn.Module, generator: torch.Generator, bfloat16: bool) -> Opponent:
-    """Return an opponent that samples from a network's policy."""
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Call a function with each item, each in a thread of its own if there are several.
 
-    def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        log_probs, _ = evaluate(network, *select(rows, observations, masks), bfloat16)
-        return sample(log_probs, generator)
-
-    return choose
-
-
-def select(rows: torch.Tensor, *tensors: torch.Tensor) -> list[torch.Tensor]:
-    """Return some rows of each tensor; on a CPU, indexing would copy them byte by byte."""
-    return [tensor.index_select(0, rows) for tensor in tensors]
-
-
-def evaluate(
-    network: nn.Module, observations: torch.Tensor, masks: torch.Tensor, bfloat16: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return log-probabilities of all actions, float32 (n, num_actions), and values, float32 (n,).
-
-    Illegal actions have ILLEGAL_LOGIT or less. network: observations (n, size) to logits and
-    values, (n, 1).
+    Two threads that each use one thread of torch are faster than one that uses two: layers and
+    minibatches are small.
     """
-    with torch.autocast(observations.device.type, torch.bfloat16, enabled=bfloat16):
-        # bfloat16 represents bytes exactly, and avoids a copy in float32.
-        logits, values = network(observations.bfloat16() if bfloat16 else observations)
-    logits = torch.where(masks, logits.float(), ILLEGAL_LOGIT)
-    return logits.log_softmax(dim=1), values.float()[:, 0]
-
-
-def uses_bfloat16(precision: str, device: torch.device) -> bool:
-    """Return whether matrix products are computed in bfloat16.
-
-    precision: "float32", "bfloat16", or "auto": bfloat16 on CPUs with instructions for it.
-    """
-    if precision == "auto":
-        features = get_host_cpu_features()
-        in_hardware = any(features.get(name) for name in ("avx512bf16", "amx-bf16"))
-        return in_hardware and device.type == "cpu"
-    return precision == "bfloat16"
-
-
-def sample(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Draw a legal action from each row of log-probabilities: int64, (n,)."""
-    probabilities = log_probs.softmax(dim=1)  # exp() is slow for the lowest logits on a CPU
-    if log_probs.is_cuda:
-        # The action with the largest ratio of its probability to an exponential variate is
-        # distributed by the probabilities. Sums in parallel are not monotonic: with them, an action
-        # of probability 0 could be drawn.
-        variates = torch.empty_like(probabilities).exponential_(generator=generator)
-        return (probabilities / variates).argmax(dim=1)
-    cumulative = probabilities.cumsum(dim=1)
-    drawn = torch.rand(len(log_probs), 1, generator=generator) * (1 - 2**-22)
-    return (cumulative <= drawn * cumulative[:, -1:]).sum(dim=1)
+    if len(items) == 1:
+        return [function(items[0])]
+    with ThreadPoolExecutor(len(items)) as pool:
+        return [*pool.map(function, items)]
 
 
 class Games:
@@ -273,7 +236,7 @@ class Games:
 @torch.no_grad()
 def play_rollout(
     games: Games,
-    network: nn.Module,
+    policy: Policy,
     opponents: dict[int, Opponent],
     rollout: Rollout,
     *,
@@ -282,7 +245,8 @@ def play_rollout(
 ) -> None:
     """Play T steps of N games and write them to the buffers.
 
-    opponents: by owner, from 3 on. The environment plays `random` (1) and `greedy` (2) itself.
+    policy: of the learner. opponents: by owner, from 3 on. The environment plays `random` (1) and
+    `greedy` (2) itself.
     """
     for t in range(len(rollout.actions)):
         observations, masks = games.observations, games.masks
@@ -292,12 +256,9 @@ def play_rollout(
         rollout.is_learners[t] = is_learners
         actions = torch.zeros_like(games.seats)
         rows = is_learners.nonzero()[:, 0]
-        selected = select(rows, observations, masks)
-        log_probs, values = evaluate(network, *selected, settings.bfloat16)
-        taken = sample(log_probs, generator)
-        actions[rows] = taken
-        rollout.log_probs[t, rows] = log_probs.gather(1, taken[:, None])[:, 0]
-        rollout.values[t, rows] = values
+        actions[rows], rollout.log_probs[t, rows], rollout.values[t, rows] = policy(
+            observations, masks, rows
+        )
         for owner, choose in opponents.items():
             rows = games.decides(owner).nonzero()[:, 0]
             if len(rows):
@@ -308,8 +269,9 @@ def play_rollout(
         rollout.terminations[t] = games.is_over
     rollout.is_bootstrapped.copy_(games.decides(LEARNER))
     rollout.next_seats.copy_(games.seats)
-    _, values = evaluate(network, games.observations, games.masks, settings.bfloat16)
-    rollout.next_values.copy_(values)
+    rows = rollout.is_bootstrapped.nonzero()[:, 0]
+    rollout.next_values.zero_()
+    _, _, rollout.next_values[rows] = policy(games.observations, games.masks, rows)
 
 
 def rollout_gae(
@@ -354,6 +316,52 @@ def clipped_policy_loss(
     return loss, (ratio - 1 - log_ratio).mean().detach(), outside
 
 
+class Decisions(NamedTuple):
+    """Decisions to learn from, one to a row.
+
+    observations: uint8, (B, size). masks: bool, (B, num_actions). actions: int64, (B,). log_probs:
+    float32, (B,), of the policy that played. advantages, returns: float32, (B,).
+    """
+
+    observations: torch.Tensor
+    masks: torch.Tensor
+    actions: torch.Tensor
+    log_probs: torch.Tensor
+    advantages: torch.Tensor
+    returns: torch.Tensor
+
+    def split(self, pieces: int) -> list[Decisions]:
+        """Split the decisions into pieces of nearly equal size."""
+        split = (tensor.tensor_split(pieces) for tensor in self)
+        return [Decisions(*piece) for piece in zip(*split, strict=True)]
+
+
+def compute_gradients(
+    network: nn.Module, decisions: Decisions, *, minibatch_size: int, settings: PPOSettings
+) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+    """Compute what some decisions of a minibatch add to the gradients of PPO's loss.
+
+    decisions: with advantages that are normalised over the minibatch.
+
+    Returns the gradients by parameter of the network, and what the decisions add to five means over
+    the minibatch, float32, (5,): the losses of policy and value, the entropy, and divergence and
+    share of clipped ratios of `clipped_policy_loss`.
+    """
+    log_probs, values = evaluate(
+        network, decisions.observations, decisions.masks, settings.bfloat16
+    )
+    entropy = -(log_probs.softmax(dim=1) * log_probs).sum(dim=1).mean()
+    taken = log_probs.gather(1, decisions.actions[:, None])[:, 0]
+    policy_loss, approx_kl, clip_fraction = clipped_policy_loss(
+        taken, decisions.log_probs, decisions.advantages, settings.clip_range
+    )
+    value_loss = nn.functional.mse_loss(values, decisions.returns)
+    loss = policy_loss + settings.value_coef * value_loss - settings.entropy_coef * entropy
+    share = len(values) / minibatch_size
+    scalars = torch.stack((policy_loss, value_loss, entropy, approx_kl, clip_fraction)).detach()
+    return torch.autograd.grad(loss * share, [*network.parameters()]), scalars * share
+
+
 def update(
     network: nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -374,35 +382,34 @@ def update(
     indices = has_advantage.flatten().nonzero()[:, 0]
     if not len(indices):
         raise ValueError("no decision of the rollout has an advantage; increase steps or games")
-    observations, masks, actions, log_probs, advantage, target = (
-        tensor.flatten(0, 1)
-        for tensor in (
-            rollout.observations, rollout.masks, rollout.actions, rollout.log_probs, advantages,
-            returns,
+    decisions = Decisions(
+        *(
+            tensor.flatten(0, 1)
+            for tensor in (
+                rollout.observations, rollout.masks, rollout.actions, rollout.log_probs,
+                advantages, returns,
+            )
         )
     )  # fmt: skip
-    statistics = []
+    parameters, statistics = [*network.parameters()], []
     for rows in _minibatches(indices, settings, generator):
-        selected = select(rows, observations, masks)
-        new_log_probs, values = evaluate(network, *selected, settings.bfloat16)
-        entropy = -(new_log_probs.softmax(dim=1) * new_log_probs).sum(dim=1).mean()
-        normalised = advantage[rows]
-        normalised = (normalised - normalised.mean()) / (normalised.std(correction=0) + 1e-8)
-        policy_loss, approx_kl, clip_fraction = clipped_policy_loss(
-            new_log_probs.gather(1, actions[rows, None])[:, 0],
-            log_probs[rows], normalised, settings.clip_range,
-        )  # fmt: skip
-        value_loss = nn.functional.mse_loss(values, target[rows])
-        loss = policy_loss + settings.value_coef * value_loss - settings.entropy_coef * entropy
-        optimizer.zero_grad()
-        loss.backward()
-        grad_norm = nn.utils.clip_grad_norm_(network.parameters(), settings.max_grad_norm)
+        minibatch = Decisions(*select(rows, *decisions))
+        std, mean = torch.std_mean(minibatch.advantages, correction=0)
+        minibatch = minibatch._replace(advantages=(minibatch.advantages - mean) / (std + 1e-8))
+        pieces = minibatch.split(min(settings.threads, len(rows)))
+        results = in_threads(
+            partial(compute_gradients, network, minibatch_size=len(rows), settings=settings), pieces
+        )
+        for parameter, *parts in zip(parameters, *(parts for parts, _ in results), strict=True):
+            parameter.grad = reduce(torch.add, parts)
+        grad_norm = nn.utils.clip_grad_norm_(parameters, settings.max_grad_norm)
         optimizer.step()
-        scalars = policy_loss, value_loss, entropy, approx_kl, clip_fraction, grad_norm
-        statistics.append(torch.stack(scalars).detach())
+        scalars = torch.stack([scalars for _, scalars in results]).sum(dim=0)
+        statistics.append(torch.cat((scalars, grad_norm[None])))
     means = torch.stack(statistics).mean(dim=0).tolist()
     names = "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "grad_norm"
-    unexplained = advantage[indices].var() / target[indices].var().clamp(min=1e-8)
+    variance = decisions.returns[indices].var().clamp(min=1e-8)
+    unexplained = decisions.advantages[indices].var() / variance
     return {
         "decisions": len(indices),
         **dict(zip(names, means, strict=True)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -13,30 +13,50 @@ import torch
 from busenv import Board
 from busenv.agents import Agent, make_agent
 from busenv.agents.policy_agent import PolicyAgent
-from busenv.batch.opponents import COMPILED, choose_actions
+from busenv.batch.opponents import COMPILED
 from busenv.core import kernels
-from busenv.core.relative_types import write_relative_actions
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.game.actions import BoardAction
 from busenv.networks.model_files import save_model
+from busenv.networks.network import Network
 from busenv.train.config import PPOConfig
 from busenv.train.league import League, LeagueMember, update_scores
+from busenv.train.policies import (
+    Opponent,
+    Policy,
+    agent_opponent,
+    compiled_policy,
+    torch_policy,
+    uses_bfloat16,
+)
 from busenv.train.ppo import (
     LEARNER,
     Games,
     LineUps,
-    Opponent,
     PPOSettings,
     Rollout,
-    frozen_policy,
+    columns,
+    in_threads,
     make_rollout,
     play_rollout,
     update,
-    uses_bfloat16,
 )
 from busenv.train.run import LOWEST_LEARNING_RATE, MODEL, Iteration, TrainingRun
 
 PAST_FOLDER = "past"  # of past selves
+
+
+class Part(NamedTuple):
+    """The games that one thread plays.
+
+    games: of this part. rollout: their columns of the run's buffers. agents: bots that the
+    environment does not play, by spec. generator: of all draws in these games.
+    """
+
+    games: Games
+    rollout: Rollout
+    agents: dict[str, Agent]
+    generator: torch.Generator
 
 
 class PPORun(TrainingRun):
@@ -61,35 +81,60 @@ class PPORun(TrainingRun):
         past_selves = self.folder / PAST_FOLDER
         past_selves.mkdir(parents=True, exist_ok=True)
         self._league = League(config.bots, past_selves, self.boards, config.pool_size)
-        self._agents: dict[str, Agent] = {
-            bot.name: make_agent(bot.name) for bot in self._league.bots if bot.name not in COMPILED
-        }
-        self._games = self._make_games()
         self.network = self._initial_network()
         on_cpu = self.device.type == "cpu"
         self._learner = self.network if on_cpu else copy.deepcopy(self.network).to(self.device)
         self.optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
         bfloat16 = uses_bfloat16(config.precision, self.device)
-        settings = {"bfloat16": bfloat16, **config.model_dump(include={*PPOSettings._fields})}
+        threads = min(config.threads, config.games) if on_cpu else 1
+        settings = config.model_dump(include={*PPOSettings._fields})
+        settings |= {"bfloat16": bfloat16, "threads": threads}
         self._settings = PPOSettings(**settings)
         self.agent = PolicyAgent(
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
         self._generator = torch.Generator(self.device)
+        torch.set_num_threads(1)  # parts of the games and of minibatches have a thread each
+        self._rollout, self._parts = self._make_parts(threads)
         self._warm_up()
-        self._rollout = self._make_rollout(config.steps)
-        games = self._games.batch.state()
+        games = self._state_of_games()
         checkpoint = self._resume(self._learner, games)
         if checkpoint is None:
-            self._generator.manual_seed(config.seed)
-            self._games.reset(config.seed, self._generator)
+            seeds = self._seed_parts(np.random.default_rng(config.seed))
+            for part, seed in zip(self._parts, seeds, strict=True):
+                part.games.reset(seed, part.generator)
         else:
             self.network.load_state_dict(self._learner.state_dict())
             self._league.restore(checkpoint.league)
-            self._games.batch.restore(games)
+            for index, part in enumerate(self._parts):
+                prefix = f"{index}."
+                part.games.batch.restore(
+                    {k[len(prefix) :]: v for k, v in games.items() if k.startswith(prefix)}
+                )
         self._start_clock()
 
-    def _make_games(self) -> Games:
+    def _make_parts(self, threads: int) -> tuple[Rollout, list[Part]]:
+        """Return the buffers of a rollout, and the games in one part for each thread."""
+        counts = [len(part) for part in np.array_split(np.arange(self.config.games), threads)]
+        games = [self._make_games(count) for count in counts]
+        rollout = make_rollout(self.config.steps, self.config.games, *games[0].sizes, self.device)
+        ends = np.cumsum(counts)
+        parts = [
+            Part(
+                games=part,
+                rollout=columns(rollout, slice(end - count, end)),
+                agents={
+                    bot.name: make_agent(bot.name)
+                    for bot in self._league.bots
+                    if bot.name not in COMPILED
+                },
+                generator=torch.Generator(self.device),
+            )
+            for part, count, end in zip(games, counts, ends, strict=True)
+        ]
+        return rollout, parts
+
+    def _make_games(self, count: int) -> Games:
         config = self.config
         settings: dict[str, Any] = {
             "num_players": config.players, "rules": self.rules,
@@ -97,9 +142,7 @@ class PPORun(TrainingRun):
             "reward": config.reward, "relative_types": config.relative_types,
             "skip_forced": True, "copy": False, "device": self.device.type,
         }  # fmt: skip
-        if self.device.type == "cpu":
-            settings["threads"] = min(config.threads, config.games)
-        env = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=config.games, **settings)
+        env = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=count, **settings)
         _, weights = self._league.draw(np.random.default_rng(config.seed))
         line_ups = LineUps(
             torch.from_numpy(weights).to(self.device),
@@ -108,53 +151,70 @@ class PPORun(TrainingRun):
         )
         return Games(env, line_ups)
 
-    def _make_rollout(self, steps: int) -> Rollout:
-        return make_rollout(steps, self.config.games, *self._games.sizes, self.device)
+    def _seed_parts(self, rng: np.random.Generator) -> list[int]:
+        """Seed the generator of each part; return the seeds."""
+        seeds: list[int] = rng.integers(2**62, size=len(self._parts)).tolist()
+        for part, seed in zip(self._parts, seeds, strict=True):
+            part.generator.manual_seed(seed)
+        return seeds
+
+    def _state_of_games(self) -> dict[str, np.ndarray]:
+        return {
+            f"{index}.{name}": array
+            for index, part in enumerate(self._parts)
+            for name, array in part.games.batch.state().items()
+        }
 
     def _warm_up(self) -> None:
         """Play a step and call every agent once, before the clock starts.
 
         This compiles all kernels, and raises the error of an agent that cannot play on the board.
         """
-        self._games.env.reset(seed=0)
-        self._play(self._make_rollout(1), {})
+        for part in self._parts:
+            part.games.env.reset(seed=0)
+            rollout = make_rollout(1, len(part.games.seats), *part.games.sizes, self.device)
+            self._play(part._replace(rollout=rollout), {})
         self._try_agents({*self.config.bots, *self.config.rated})
 
-    def _play(self, rollout: Rollout, opponents: dict[int, Opponent]) -> None:
+    def _play(self, part: Part, members: dict[int, LeagueMember]) -> None:
+        """Play a rollout of a part; `members` are the opponents by number of owner."""
+        opponents = {
+            owner: self._opponent(member, part)
+            for owner, member in members.items()
+            if member.name not in COMPILED
+        }
         play_rollout(
-            self._games, self._learner, opponents, rollout,
-            settings=self._settings, generator=self._generator,
+            part.games, self._policy(self._learner, part), opponents, part.rollout,
+            settings=self._settings, generator=part.generator,
         )  # fmt: skip
 
-    def _opponent(self, member: LeagueMember, seed: int) -> Opponent:
+    def _policy(self, network: Network, part: Part) -> Policy:
+        if self.device.type == "cpu":
+            return compiled_policy(network, part.generator)
+        return torch_policy(network, part.generator, self._settings.bfloat16)
+
+    def _opponent(self, member: LeagueMember, part: Part) -> Opponent:
         """Return the policy of a bot that the environment does not play, or of a past self."""
-        if member.network is None:
-            agent = self._agents[member.name]
-        elif self.device.type == "cpu" and isinstance(self.boards, Board):
-            # Compiled code is faster for few rows; on a set, it would be called for each board.
-            agent = PolicyAgent(member.network, self.boards)
-        else:
-            network = member.network.to(self.device)
-            return frozen_policy(network, self._generator, self._settings.bfloat16)
-        agent.reset(seed)
-        return agent_policy(agent, self._games, self.config.relative_types)
+        if member.network is not None:
+            policy = self._policy(member.network.to(self.device), part)
+            return lambda *decisions: policy(*decisions)[0]
+        agent = part.agents[member.name]
+        agent.reset(int(torch.randint(2**62, (), generator=part.generator)))
+        return agent_opponent(agent, part.games.batch, self.config.relative_types)
 
     def step(self) -> Iteration:
         """Play a rollout and learn from it."""
         config = self.config
         rng = np.random.default_rng((config.seed, self.iteration))
         self._generator.manual_seed(int(rng.integers(2**62)))
+        self._seed_parts(rng)
         members, weights = self._league.draw(rng)
-        opponents = {
-            owner: self._opponent(member, int(rng.integers(2**62)))
-            for owner, member in members.items()
-            if member.name not in COMPILED
-        }
-        self._games.line_ups.weights.copy_(torch.from_numpy(weights))
+        for part in self._parts:
+            part.games.line_ups.weights.copy_(torch.from_numpy(weights))
         learning_rate = config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
-        self._play(self._rollout, opponents)
+        in_threads(lambda part: self._play(part, members), self._parts)
         statistics = update(
             self._learner, self.optimizer, self._rollout,
             settings=self._settings, generator=self._generator,
@@ -174,17 +234,15 @@ class PPORun(TrainingRun):
 
     def _finish_games(self, members: dict[int, LeagueMember]) -> dict[str, float]:
         """Update the scores by the last game that ended in each row; return statistics."""
-        games, rollout = self._games, self._rollout
-        ended = rollout.terminations.any(dim=0).nonzero()[:, 0]
-        owners = games.final_owners[ended].cpu().numpy()
-        states = _records(games.batch.final_games, ended)
+        finished = [_finished_games(part) for part in self._parts]
+        owners, states = (np.concatenate(arrays) for arrays in zip(*finished, strict=True))
         ranks = kernels.rankings(states, MAX_PLAYERS)
         update_scores(members, owners, ranks, states["players"])
-        return _game_statistics(states, owners) | _action_shares(rollout)
+        return _game_statistics(states, owners) | _action_shares(self._rollout)
 
     def save(self) -> None:
         """Write the checkpoint, and the model with its card."""
-        self._save_checkpoint(self._league.state(), self._games.batch.state())
+        self._save_checkpoint(self._league.state(), self._state_of_games())
         save_model(self.network, self.boards, self.folder / MODEL, self.card())
         self._league.delete_unused_files()
 
@@ -209,28 +267,14 @@ def find_device(config: PPOConfig) -> torch.device:
     return torch.device("cuda" if config.device == "auto" and available and not others else "cpu")
 
 
-def agent_policy(agent: Agent, games: Games, relative_types: bool) -> Opponent:
-    """Return an opponent that plays as an agent does, in games on the CPU."""
-    batch = games.batch
-
-    def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        index = rows.numpy()
-        actions = choose_actions(
-            agent, batch.games, index, rules=batch.rules, boards=batch.boards,
-            board_index=batch.board_index,
-        )  # fmt: skip
-        if relative_types:
-            write_relative_actions(batch.games[index], batch.board.array, actions)
-        return torch.from_numpy(actions)
-
-    return choose
-
-
-def _records(games: np.ndarray | torch.Tensor, rows: torch.Tensor) -> np.ndarray:
-    """Return some records of a batch's games on any device: GAME, (n,)."""
+def _finished_games(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """Return the owners, (n, 5), and the records, GAME, (n,), of games that the rollout ended."""
+    rows = part.rollout.terminations.any(dim=0).nonzero()[:, 0]
+    owners = part.games.final_owners[rows].cpu().numpy()
+    games = part.games.batch.final_games
     if isinstance(games, torch.Tensor):
-        return games[rows].cpu().numpy().reshape(-1).view(GAME)
-    return games[rows.numpy()]
+        return owners, games[rows].cpu().numpy().reshape(-1).view(GAME)
+    return owners, games[rows.numpy()]
 
 
 def _game_statistics(states: np.ndarray, owners: np.ndarray) -> dict[str, float]:

@@ -15,7 +15,7 @@ from busenv.game.board_specs import GeneratedBoards
 from busenv.networks.network import Network
 from busenv.train.expert_iteration.expert_config import FitSettings
 from busenv.train.expert_iteration.samples import make_batch, split_by_size
-from busenv.train.ppo import ILLEGAL_LOGIT, uses_bfloat16
+from busenv.train.policies import ILLEGAL_LOGIT, uses_bfloat16
 
 MAX_GRAD_NORM = 1.0
 WEIGHT_DECAY = 1e-4
