@@ -219,9 +219,9 @@ class Games:
 
         Returns rewards, float32 (N, 5); the next step overwrites them.
         """
-        if self.is_over.any():
-            owners = self.line_ups.draw(len(actions), generator)
-            self.owners.copy_(torch.where(self.is_over[:, None], owners, self.owners))
+        rows = self.is_over.nonzero()[:, 0]
+        if len(rows):
+            self.owners[rows] = self.line_ups.draw(len(rows), generator)
         self.env.step(actions.numpy() if self.device.type == "cpu" else actions)
         ended = self.is_over[:, None]
         self.final_owners.copy_(torch.where(ended, self.owners, self.final_owners))
