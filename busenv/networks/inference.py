@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import typeof
 
 from busenv import Board
 from busenv.core.bits import uniform
@@ -77,10 +78,17 @@ def make_policy(network: Network | Weights) -> Policy:
     """
     weights = network if isinstance(network, Weights) else read_weights(network)
     work = make_workspace(weights)
+    call: Callable[..., None] | None = None
 
     def compiled(games: np.ndarray, board: Board, temperature: float) -> np.ndarray:
+        nonlocal call
         out = np.zeros((len(games), board.num_actions), np.float32)
-        _policies(games, board.array, weights, work, np.float32(temperature), out)
+        arguments = (
+            np.ascontiguousarray(games), board.array, weights, work, np.float32(temperature), out
+        )  # fmt: skip
+        if call is None:  # numba would find the types of some fifty arrays again in every call
+            call = _policies.compile(tuple(map(typeof, arguments)))
+        call(*arguments)
         return out
 
     return compiled
