@@ -29,6 +29,9 @@ NOTEBOOKS = {
         2, 0, ("tuned on 800 games", "3 players, capstone-2024")
     ),
     "6_generated_boards": Expected(6, 1, ("boards played on", "unseen boards", "'generator': 1")),
+    "7_ppo_from_scratch": Expected(
+        1, 0, ("of the decisions have an advantage", "training decisions")
+    ),
 }
 
 
@@ -43,6 +46,10 @@ SHORTENED = {  # replacements for a shorter run of a notebook, in its code and i
     },
     "5_your_own_agent_and_reward": {"decisions: int = 32_768": "decisions: int = 4_096"},
     "6_generated_boards": {"train:200": "train:20"},
+    "7_ppo_from_scratch": {
+        "DECISIONS = 300_000": "DECISIONS = 10_000",
+        "[agent], 96": "[agent], 16",
+    },
 }
 
 
