@@ -24,9 +24,9 @@ NOTEBOOKS = {
     ),
     "2_benchmarking": Expected(4, 1, ("192 games in blocks of 96", "uct:30")),
     "3_training": Expected(3, 1, ("training decisions", "place marker on")),
-    "4_what_agents_do": Expected(6, 0, ("of 4,830 games", "**uct@2:100** chose the clock")),
+    "4_what_agents_do": Expected(6, 0, ("of 4,407 games", "**uct@2:100** chose the clock")),
     "5_your_own_agent_and_reward": Expected(
-        2, 0, ("tuned on 800 games", "3 players, capstone-2024")
+        2, 0, ("tuned on 192 games", "3 players, capstone-2024")
     ),
     "6_generated_boards": Expected(6, 1, ("boards played on", "unseen boards", "'generator': 1")),
     "7_ppo_from_scratch": Expected(
@@ -39,12 +39,15 @@ SHORTENED = {  # replacements for a shorter run of a notebook, in its code and i
     "2_benchmarking": {"(16, 64, 256, 1024, 4096)": "(16, 64)"},
     "3_training": {"SECONDS = 60.0": "SECONDS = 4.0", "games=400": "games=40"},
     "4_what_agents_do": {
-        '"greedy": 1000, "net:city-2": 400': '"greedy": 60, "net:city-2": 30',
-        '"uct@2:100": 150, "az@2:city-3:100": 60': '"uct@2:100": 15, "az@2:city-3:16": 15',
+        '"greedy": 1000, "net:city-4": 400': '"greedy": 60, "net:city-4": 30',
+        '"uct@2:100": 45, "az@2:city-4:100": 24': '"uct@2:100": 15, "az@2:city-4:16": 15',
         "uct@2:100": "uct@2:20",
-        "4,830": "360",
+        "4,407": "360",
     },
-    "5_your_own_agent_and_reward": {"decisions: int = 32_768": "decisions: int = 4_096"},
+    "5_your_own_agent_and_reward": {
+        "decisions: int = 32_768": "decisions: int = 4_096",
+        "games=192": "games=16",
+    },
     "6_generated_boards": {"train:200": "train:20"},
     "7_ppo_from_scratch": {
         "DECISIONS = 300_000": "DECISIONS = 10_000",
