@@ -42,7 +42,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ),
         (
             "bench --against nowhere",
-            "'nowhere' is neither a folder nor a commit of the current folder's repository: git:",
+            "'nowhere' is neither a folder nor a commit of the current folder's repository: fatal:",
         ),
     ],
 )
