@@ -155,7 +155,9 @@ def test_only_complete_results_of_this_protocol_are_added(
     made = result_of("ppo", 0.4)
     runs = made["runs"][: change.pop("runs", 5)]
     path = write(tmp_path / "result.json", made | change | {"runs": runs})
-    assert tables([read_result(path)])[0].rows[0][0] == ("ppo" if change else "ppo (4 runs)")
+    mark, result = "" if change else " (4 runs)", [read_result(path)]
+    assert tables(result)[0].rows[0][0] == f"ppo{mark}"
+    assert challenge_tables(result)[0].rows[0][0] == f"ppo, 100,000{mark}"
     with pytest.raises(ValueError, match="allowed: at least 5 runs of busenv-agents-v3"):
         add_results([path], tmp_path / "bundled")
 

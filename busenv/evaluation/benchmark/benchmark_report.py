@@ -42,10 +42,9 @@ def _table(results: list[BenchmarkResult]) -> TextTable:
         _check_opponents(first, one)
     header, rows = ["learner", *SHOWN[protocol], "panel"], []
     for one in sorted(results, key=lambda one: -shares(one.runs, one.runs[0].panel).mean()):
-        count = f" ({len(one.runs)} runs)" if len(one.runs) < RUNS else ""
         cells = [shares(one.runs, [bot]) for bot in SHOWN[protocol]]
         cells += [shares(one.runs, one.runs[0].panel)]
-        rows.append([f"{one.name}{count}", *map(_cell, cells)])
+        rows.append([one.name + _too_few(one), *map(_cell, cells)])
         if protocol == NAME:
             rows[-1] += [_points(one), _exploiters(one)]
     if protocol == NAME:
@@ -77,7 +76,8 @@ def _challenge_table(results: list[BenchmarkResult], limit: int, protocol: str) 
     for one in sorted(results, key=lambda one: -shares(one.runs, CHALLENGE).mean()):
         _check_opponents(results[0], one)
         cells = [shares(one.runs, [bot]) for bot in CHALLENGE] + [shares(one.runs, CHALLENGE)]
-        rows.append([f"{one.name}, {one.decisions:,}", *map(_cell, cells), _exploiters(one)])
+        name = f"{one.name}, {one.decisions:,}{_too_few(one)}"
+        rows.append([name, *map(_cell, cells), _exploiters(one)])
     title = f"Challenge: up to {limit:,} training decisions (par 25%), protocol {protocol}"
     return TextTable(title, ["learner", *CHALLENGE, "score", "exploiters"], rows)
 
@@ -90,6 +90,11 @@ def _check_opponents(one: BenchmarkResult, other: BenchmarkResult) -> None:
             f"the results of {one.name} and {other.name} cannot be compared: {', '.join(changed)} "
             "played otherwise in one of them; measure both again with one version of busenv"
         )
+
+
+def _too_few(result: BenchmarkResult) -> str:
+    """Mark a result with fewer runs than the protocol requires."""
+    return f" ({len(result.runs)} runs)" if len(result.runs) < RUNS else ""
 
 
 def _points(result: BenchmarkResult) -> str:
