@@ -43,7 +43,7 @@ class Claim:
     text: as pages show it; a list holds the rows of a table. Its figures are the numbers with an
     interval, such as 92.2% [89.2, 94.5] or 22 to 28 million, or all numbers and SHA-256 digests if
     none has one.
-    command: one or several joined by " && "; they run in a folder with a copy of train/.
+    command: one or several joined by " && "; they run beside copies of train/ and agents/.
     unit, sample: what is counted, and out of how many. date, commit: of the measurement.
     cost: seconds, approximately.
     find: regular expression; its matches in the output hold the figures in the order of the text,
@@ -109,7 +109,8 @@ def run(claim: Claim) -> str:
     output = ""
     environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "train", Path(folder, "train"))  # recipes, which commands name
+        for name in ("train", "agents"):  # scripts and recipes, which commands name
+            shutil.copytree(ROOT / name, Path(folder, name))
         for command in claim.command.split(" && "):
             program, *arguments = shlex.split(command)
             words = [*PROGRAMS.get(program, [program]), *arguments]

@@ -39,7 +39,8 @@ CLAIMS = {
 def _registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "REGISTRY", tmp_path / "claims.json")
-    (tmp_path / "train").mkdir()
+    for name in ("train", "agents"):
+        (tmp_path / name).mkdir()
     (tmp_path / "claims.json").write_text(json.dumps(CLAIMS))
 
 

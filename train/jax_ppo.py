@@ -15,7 +15,7 @@ import numpy as np
 import busenv
 from busenv.train import compute_gae
 
-total = 1_000_000  # decisions of the learner
+total = 500_000  # decisions of the learner
 num_envs, steps, batch, width = 256, 64, 512, 128
 gamma, gae_lambda, clip, entropy_weight, value_weight, rate = 0.99, 0.95, 0.2, 0.02, 0.5, 1e-3
 GREEDY = 2  # in `seat_owners` of the environment
