@@ -1,12 +1,9 @@
-"""The kernel cache: never stale or damaged, private, and optional."""
+"""The kernel cache: never stale or damaged, and optional."""
 
-import hashlib
 import os
-import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,6 @@ import busenv
 from busenv import Game
 from busenv.core import jit, kernels
 from busenv.train.expert_iteration import expert_selfplay
-from tests.support.mutate import Trap
 
 PROGRAM = """
 import numpy as np
@@ -83,15 +79,11 @@ def test_an_edit_in_another_module_is_seen(root: Path) -> None:
 
 
 def test_sources_are_those_that_a_module_imports_through_others() -> None:
-    source = Path(expert_selfplay.__file__)
-    modules, queue = {source}, [source]
-    while queue:
-        new = jit._imports_of(queue.pop()) - modules
-        modules |= new
-        queue += new
+    modules = [Path(expert_selfplay.__file__)]
+    for module in modules:
+        modules += [one for one in jit.imported_modules(module) if one not in modules]
     names = {path.relative_to(jit.CORE.parent).as_posix() for path in modules}
     assert {"core/rules/lines.py", "search/tree.py", "core/bits.py"} <= names
-    assert jit.sources_digest(source) != jit.sources_digest(Path(kernels.__file__))
 
 
 @pytest.mark.parametrize(
@@ -122,17 +114,7 @@ def test_a_filled_cache_is_read_before_another_folder_is_written(root: Path) -> 
 
 def test_python_without_compilation_warns_in_one_sentence(root: Path) -> None:
     done = start(root, NUMBA_DISABLE_JIT="1")
-    assert "busenv plays no games without compiled kernels: unset NUMBA_DISABLE_JIT" in done.stderr
-
-
-def plant(root: Path, checksum: bool = True) -> Path:
-    """Replace each cached file by a pickle that creates a file, which is returned."""
-    effect = root / "effect"
-    pickled = pickle.dumps(Trap(effect))
-    digest = hashlib.blake2b(pickled, digest_size=32).digest() if checksum else b""
-    for path in (root / FOLDER).iterdir():
-        path.write_bytes(digest + pickled)
-    return effect
+    assert "busenv needs compiled kernels: unset NUMBA_DISABLE_JIT" in done.stderr
 
 
 def loads(root: Path) -> bool:
@@ -155,29 +137,3 @@ def test_a_damaged_cache_is_compiled_again(root: Path) -> None:
         assert not loads(root)
     assert run(root) == (2, 1)
     assert run(root) == (2, 0)
-
-
-def test_a_planted_file_is_run_with_a_checksum_only(root: Path) -> None:
-    """Without tampering a planted file has its effect, which the test below excludes."""
-    effect = plant(root, checksum=False)
-    assert not loads(root)
-    assert not effect.exists()
-    plant(root)
-    assert not loads(root)
-    assert effect.exists()
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
-@pytest.mark.parametrize(
-    "tamper", [lambda path: path.chmod(0o664), lambda path: os.chown(path, 12345, 12345)]
-)
-def test_code_that_another_user_can_write_is_not_run(
-    root: Path, tamper: Callable[[Path], object]
-) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root may give files away")
-    effect = plant(root)
-    for path in (root / FOLDER).iterdir():
-        tamper(path)
-    assert not loads(root)
-    assert not effect.exists()

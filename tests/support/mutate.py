@@ -1,9 +1,8 @@
-"""Seeded damage to JSON values and to bytes, and a malicious pickle."""
+"""Seeded damage to JSON values and to bytes."""
 
 import copy
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 VALUES: tuple[Any, ...] = (
@@ -55,16 +54,6 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
         put = rng.choice((b"", rng.randbytes(end - start), data[start:end] * 2, rng.randbytes(2)))
         data = data[:start] + put + data[end:]
     return data
-
-
-class Trap:
-    """A pickle of it creates a file when it is read."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple:
-        return Path.touch, (self.path,)
 
 
 def as_text(value: Any) -> bytes:
