@@ -32,6 +32,7 @@ NOTEBOOKS = {
     "7_ppo_from_scratch": Expected(
         1, 0, ("of the decisions have an advantage", "training decisions")
     ),
+    "8_exploitability": Expected(1, 0, ("planner",)),
 }
 
 
@@ -53,6 +54,7 @@ SHORTENED = {  # replacements for a shorter run of a notebook, in its code and i
         "DECISIONS = 300_000": "DECISIONS = 10_000",
         "[agent], 96": "[agent], 16",
     },
+    "8_exploitability": {"(100_000, 300_000)": "(2_000, 4_000)", "[agent], 192": "[agent], 16"},
 }
 
 
