@@ -27,7 +27,7 @@ import numpy as np
 from numba.extending import overload
 
 from busenv.core.bits import records_differ
-from busenv.core.jit import kernel
+from busenv.core.jit import inlined, kernel
 from busenv.core.rules.legal import forced_action, legal_ids
 from busenv.core.rules.step import step
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -146,7 +146,20 @@ def simulate_once(tree, search, b, root_edge):
 
     root_edge: the edge to take at the root; -1 to select it by PUCT.
     """
-    at, leaf, depth, ahead = np.int64(0), np.int64(-1), 0, search.ahead[0]
+    leaf, depth = _descend(tree, search, b, root_edge)
+    if leaf < 0 or tree.nodes[leaf].proven != all_seats(tree.nodes[0].game.players):
+        evaluate_leaf(tree, search, leaf, b)
+    _absorb(tree, search, leaf, depth)
+
+
+@inlined
+def _descend(tree, search, b, root_edge):
+    """Walk from the root to a leaf, add its node, and write its position to `search.ahead[0]`.
+
+    Returns the leaf's node, which is -1 when the tree is full, and the number of edges on
+    `tree.path`.
+    """
+    at, depth, ahead = np.int64(0), 0, search.ahead[0]
     everyone = all_seats(tree.nodes[0].game.players)
     while True:
         node = tree.nodes[at]
@@ -154,8 +167,7 @@ def simulate_once(tree, search, b, root_edge):
             expand(tree, search, at, b)
         if node.edges == 0 or node.proven == everyone or depth == MAX_DEPTH:
             search.ahead[0] = node.game
-            leaf = at
-            break
+            return at, depth
         if depth == 0 and root_edge >= 0:  # noqa: SIM108 - compiled
             k = root_edge
         else:
@@ -169,16 +181,17 @@ def simulate_once(tree, search, b, root_edge):
             step(ahead, b, np.int64(edge.action))
             if search.settings.skip_forced:
                 pass_forced(ahead, b, search.work.bits)
-            leaf = add_node(tree, ahead)
-            edge.node = leaf
-            break
+            edge.node = add_node(tree, ahead)
+            return np.int64(edge.node), depth
         at = np.int64(edge.node)
-    newly_proven = False
-    if leaf < 0 or tree.nodes[leaf].proven != everyone:
-        evaluate_leaf(tree, search, leaf, b)
-        if leaf >= 0 and tree.nodes[leaf].game.phase == OVER:
-            prove_end(tree, leaf, search.returns)
-            newly_proven = True
+
+
+@inlined
+def _absorb(tree, search, leaf, depth):
+    """Prove the returns of a leaf whose game is over, and back up those in `search.returns`."""
+    newly_proven = leaf >= 0 and tree.nodes[leaf].game.phase == OVER and not tree.nodes[leaf].proven
+    if newly_proven:
+        prove_end(tree, leaf, search.returns)
     _back_up(tree, leaf, depth, newly_proven, search.returns, search.chances)
 
 
