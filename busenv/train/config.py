@@ -246,7 +246,10 @@ class PPOConfig(LimitedConfig):
     reward_unit: float = Field(
         default=DEFAULTS.reward_unit, ge=1e-6, le=1e6, description="rewards are divided by it"
     )
-    games: int = Field(default=256, ge=1, le=10**6, description="games played in parallel")
+    learning_rate: float = Field(
+        default=7e-4, ge=1e-8, le=1, description=RunConfig.model_fields["learning_rate"].description
+    )
+    games: int = Field(default=128, ge=1, le=10**6, description="games played in parallel")
     steps: int = Field(
         default=DEFAULTS.steps, ge=1, le=10_000, description="steps of a rollout in each game"
     )
@@ -323,11 +326,11 @@ PRESETS = {
     "full": PPOConfig(
         width=384,
         players=(3, 4, 5),
+        games=256,
         reward="shaped",
         reward_unit=1.0,
         gamma=0.999,
         batch_size=2048,
-        epochs=2,
         learning_rate=3e-4,
         entropy_coef=0.01,
         opponent_share=0.6,

@@ -42,7 +42,7 @@ class PPOSettings(NamedTuple):
 
     steps: int = 128
     batch_size: int = 512
-    epochs: int = 1
+    epochs: int = 2
     gamma: float = 0.99
     gae_lambda: float = 0.95
     reward_unit: float = 5.0
