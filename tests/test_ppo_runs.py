@@ -198,7 +198,7 @@ def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
 
 
 def command(folder: Path) -> list[str]:
-    settings = {name: value for name, value in SMALL_PPO.to_dict().items() if name != "seconds"}
+    settings = {name: value for name, value in SMALL_PPO.to_dict().items() if value is not None}
     words = [
         f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in settings.items()

@@ -203,7 +203,7 @@ def test_a_run_stores_its_board_and_rules_files(tmp_path: Path) -> None:
     run, _ = run_training(config, folder, Console(quiet=True))
     fingerprint = load_board(town).fingerprint
     assert isinstance(run, PPORun)
-    assert {*run._games.batch.games["board_tag"]} == {*load_board(town).array["tag"]}
+    assert {*run._parts[0].games.batch.games["board_tag"]} == {*load_board(town).array["tag"]}
     card = json.loads((folder / "model.json").read_text())
     assert (card["board"]["name"], card["board"]["fingerprint"]) == ("town", fingerprint)
     assert card["rules"]["bus_limit"] == 3

@@ -38,7 +38,8 @@ def test_a_run_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
     while not straight.is_done:
         straight.step()
     assert straight.iteration > straight.config.snapshot_every  # with past selves
-    tags = {*straight._games.batch.games["board_tag"].tolist()}
+    games = [part.games.batch.games for part in straight._parts]
+    tags = {*np.concatenate(games)["board_tag"].tolist()}
     assert 2 < len(tags & {board.array["tag"][0] for board in BOARDS}) == len(tags)
     stopped.step()
     stopped.save()

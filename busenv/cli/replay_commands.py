@@ -163,7 +163,7 @@ COMMANDS = (
     ),
     Command(
         "replay",
-        "write a game as a web page or GIF",
+        "write a game as a page or GIF",
         (
             "busenv replay game.json -o game.html",
             "busenv replay game.json --gif game.gif",
