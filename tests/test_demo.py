@@ -31,6 +31,8 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     assert re.search(r"\|  \| greedy \| [\d.]+% \|  \| ", report)  # no interval for three copies
     how = "PPO among greedy, planner and past selves"
     assert how in report.replace("\n", " ")
+    seconds = json.loads((folder / "model.json").read_text())["training"]["seconds"]
+    assert f"training decisions in {seconds:.0f} s;" in report  # without the final ratings
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "curve.csv").read_text().count("\n") >= 2
     assert make_agent(f"ppo:{folder / 'model.safetensors'}").name.startswith("ppo:")

@@ -123,11 +123,11 @@ def _cells(score: Score, with_interval: bool = True) -> list[str]:
 
 def _report(table: TextTable, run: AnyRun, commands: list[str]) -> str:
     """The report in Markdown."""
-    shell = "\n".join(commands)
+    shell, seconds = "\n".join(commands), run.card()["training"]["seconds"]
     return f"""# An agent, trained and rated
 
 busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Trained by
-{describe_training(run.config)}; {run.decisions:,} training decisions in {run.seconds:.0f} s; seed
+{describe_training(run.config)}; {run.decisions:,} training decisions in {seconds:.0f} s; seed
 {run.config.seed}.
 
 {table.title}. {TABLE_NOTE} Rank and points are means; rank 1 is the winner's.
