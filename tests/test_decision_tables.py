@@ -55,6 +55,21 @@ def test_estimates_of_positions() -> None:
         assert rows["share"].is_monotonic_decreasing
         assert {*rows["seat"]} == {game.current_player}
         assert rows["chance"].between(0, 1).all()
-    assert estimate_table("net:city-4", games)["chance"].isna().all()
-    with pytest.raises(ValueError, match="gives no estimates"):
-        estimate_table("greedy", games)
+        assert rows["value"].dropna().between(0, 1).all()
+        assert rows["value"].notna().any()
+    assert estimate_table("net:city-4", games)[["chance", "value"]].isna().all(axis=None)
+
+
+def test_values_of_the_last_decision_follow_the_results() -> None:
+    won, lost = 0, 0
+    for seed in range(20):
+        finished = played(seed)
+        game = played(seed, len(finished.history) - 1)
+        for row in estimate_table("uct:50", [game]).dropna().itertuples():
+            after = game.clone()
+            after.step(row.action)
+            if after.is_over:
+                wins = after.ranking()[row.seat] == 0
+                assert (row.value > 0.5) == wins
+                won, lost = won + wins, lost + (not wins)
+    assert min(won, lost) >= 5

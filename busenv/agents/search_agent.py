@@ -122,6 +122,20 @@ class SearchAgent(CompiledAgent):
         shares = zip(legal, (weights[legal] / weights.sum()).tolist(), strict=True)
         return chances, sorted(shares, key=lambda pair: -pair[1])
 
+    def action_values(self) -> dict[int, float]:
+        """Return the mean return by action that a search has visited, in the current position.
+
+        A return is that of the seat to decide, 0 to 1: its chance to win, mixed with its points.
+        """
+        roots = [(tree, tree.nodes[0]) for tree in self._trees]
+        edges = [tree.edges[r["first"] : r["first"] + r["edges"]] for tree, r in roots]
+        if not edges:
+            return {}
+        visits, totals = (sum(part[name] for part in edges) for name in ("visits", "total"))
+        visited = visits > 0
+        values = (totals[visited] / visits[visited]).tolist()
+        return dict(zip(edges[0]["action"][visited].tolist(), values, strict=True))
+
     @property
     def simulated(self) -> int:
         """Simulations from the current position, of all threads."""

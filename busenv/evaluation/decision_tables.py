@@ -10,6 +10,7 @@ import pandas as pd
 
 from busenv import Game, GameDataset, Phase, make_agent
 from busenv.agents import Agent
+from busenv.agents.search_agent import SearchAgent
 from busenv.core import kernels
 
 COLUMNS = ("game", "ply", "round", "phase", "seat", "action", "points", "won")
@@ -63,18 +64,24 @@ def estimate_table(agent: str | Agent, games: Iterable[Game]) -> pd.DataFrame:
     agent: a spec or an agent with estimates: `uct:N`, `net:MODEL` or `az:MODEL:N`. games: none of
     them over.
 
-    Columns: `game` (number, from 0), `seat` (to move), `chance` (of this seat to win; not a number
-    for a policy without search), `action` (id), and `share` of the visits of a search, or the
-    probability of a policy; the best action of a position first. Raises ValueError for an agent
-    without estimates and for a game that is over.
+    Columns: `game` (number, from 0), `seat` (to move), `chance` (of this seat to win), `action`
+    (id), `share` of the visits of a search, or the probability of a policy, and `value`, the mean
+    return of a search after the action (`SearchAgent.action_values`). `chance` and `value` are not
+    numbers for a policy without search, nor is `value` for an action without a visit. The best
+    action of a position comes first. Raises ValueError for an agent without estimates and for a
+    game that is over.
     """
-    rows = []
+    rows, missing = [], float("nan")
     with ExitStack() as stack:
         if isinstance(agent, str):
             agent = stack.enter_context(closing(make_agent(agent)))
         for number, game in enumerate(games):
             chances, actions = agent.estimate(game)
             seat = game.current_player
-            chance = chances[seat] if chances else float("nan")
-            rows += [(number, seat, chance, action, share) for action, share in actions]
-    return pd.DataFrame(rows, columns=["game", "seat", "chance", "action", "share"])
+            chance = chances[seat] if chances else missing
+            values = agent.action_values() if isinstance(agent, SearchAgent) else {}
+            rows += [
+                (number, seat, chance, action, share, values.get(action, missing))
+                for action, share in actions
+            ]
+    return pd.DataFrame(rows, columns=["game", "seat", "chance", "action", "share", "value"])
