@@ -19,8 +19,7 @@ from busenv.networks.factory import build_network
 from busenv.train.config_files import read_config
 from busenv.train.expert_iteration import selfplay_run
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
-from busenv.train.expert_iteration.learner import Learner
+from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun, Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
 from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.training_run import run_training

@@ -16,23 +16,21 @@ from busenv.networks.inputs import Inputs
 from busenv.search.search import pass_forced
 from busenv.train.expert_iteration import expert_selfplay
 from busenv.train.expert_iteration.expert_selfplay import (
-    GameSpecs,
-    SelfPlayPayload,
-    draw_games,
-    play_on_threads,
-    statistics,
-)
-from busenv.train.expert_iteration.samples import SAMPLE, make_batch
-from busenv.train.expert_iteration.selfplay_players import (
     BOTS,
     GREEDY,
     LEARNER,
     PLANNER,
     UCT,
+    GameSpecs,
     SearchPlay,
+    SelfPlayPayload,
     assign_seats,
+    draw_games,
     make_players,
+    run_games,
+    statistics,
 )
+from busenv.train.expert_iteration.samples import SAMPLE, make_batch
 from tests.support.networks import CITY, small_network
 from tests.support.training import RULES, SMALL_EXPERT
 
@@ -48,7 +46,7 @@ def play(
     config = SMALL_EXPERT.changed({"bot_share": 0.0, **settings})
     search = SearchPlay(*(getattr(config, name) for name in SearchPlay._fields))
     games = draw_games(config, config.games, RULES, CITY, np.random.default_rng(seed))
-    return play_on_threads(games, SelfPlayPayload(weights, search, CITY), threads), games
+    return run_games(games, SelfPlayPayload(weights, search, CITY), threads), games
 
 
 @pytest.mark.parametrize("simulations", [(500, 4, 4), (4, 500, 4), (4, 4, 500)])
@@ -94,7 +92,7 @@ def test_an_interruption_does_not_wait_for_games(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(expert_selfplay, "play_games", play_part)
     games = GameSpecs(*(np.arange(2) for _ in GameSpecs._fields))
     with pytest.raises(KeyboardInterrupt):
-        play_on_threads(games, None, 2)  # type: ignore[arg-type]
+        run_games(games, None, 2)  # type: ignore[arg-type]
     assert not finished
     interrupted.set()
 

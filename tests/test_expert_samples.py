@@ -13,7 +13,7 @@ from busenv.agents import make_agent
 from busenv.networks.inputs import Inputs
 from busenv.networks.logits import POINTS
 from busenv.observation import observe_games
-from busenv.train.expert_iteration.learner import Learner
+from busenv.train.expert_iteration.expert_run import Learner
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
 from tests.support.networks import CITY, small_network

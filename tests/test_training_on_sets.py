@@ -15,12 +15,11 @@ from busenv.networks.factory import build_network
 from busenv.train import training_run
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration import selfplay_run
-from busenv.train.expert_iteration.agent_selfplay import play_agent_games
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
 from busenv.train.expert_iteration.expert_run import FitRun
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
-from busenv.train.expert_iteration.selfplay_run import run_selfplay
+from busenv.train.expert_iteration.selfplay_run import play_agent_games, run_selfplay
 from busenv.train.ppo_run import PPORun
 from busenv.train.training_run import evaluate, evaluate_against, rating_boards
 from tests.support.training import RULES, SMALL_EXPERT, SMALL_PPO, parameters, same_tensors

@@ -9,8 +9,8 @@ import torch
 from busenv.agents import make_agent
 from busenv.game.rules import as_rules
 from busenv.train.config import PPOConfig
-from busenv.train.expert_iteration.agent_selfplay import play_agent_games
 from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.expert_iteration.selfplay_run import play_agent_games
 from busenv.train.run import TrainingRun
 from tests.support.networks import CITY
 

@@ -110,18 +110,11 @@ def _write_targets(samples, b, value_target_mix, relative_types, targets):
             win_probs[i, slot] += (1.0 - value_target_mix) * (sample.winner == seat)
 
 
-def _board_indices(samples: np.ndarray, boards: Board | GeneratedBoards) -> np.ndarray:
-    """Return the index of each sample's board: int64, (N,)."""
-    if isinstance(boards, Board):
-        return np.zeros(len(samples), np.int64)
-    return samples["board_index"].astype(np.int64)
-
-
 def split_by_size(samples: np.ndarray, boards: Board | GeneratedBoards) -> list[np.ndarray]:
     """Split samples (SAMPLE, (N,)) by the size of their board."""
     if isinstance(boards, Board) or len(boards.sizes) == 1:
         return [samples]
-    sizes = _board_indices(samples, boards) % len(boards.sizes)
+    sizes = samples["board_index"] % len(boards.sizes)
     return [samples[sizes == size] for size in np.unique(sizes)]
 
 
@@ -138,7 +131,7 @@ def make_batch(
     inputs: what the network receives.
     """
     count = len(samples)
-    arrays = arrays_at(boards, _board_indices(samples, boards))
+    arrays = arrays_at(boards, samples["board_index"])
     rows, masks = observe_inputs(np.ascontiguousarray(samples["game"]), arrays, inputs)
     targets = TrainingBatch(
         rows,
@@ -157,9 +150,9 @@ def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
 
     samples: SAMPLE, (N,). boards: the board, or the set of boards, of the run.
     """
-    index = _board_indices(samples, boards)
-    if isinstance(boards, GeneratedBoards) and index.max() >= len(boards):
-        raise ValueError(f"it has board number {index.max()}; the run has {len(boards)} boards")
+    index, count = samples["board_index"], 1 if isinstance(boards, Board) else len(boards)
+    if index.max() >= count:
+        raise ValueError(f"it has board number {index.max()}; the run has boards 0 to {count - 1}")
     games = np.ascontiguousarray(samples["game"])
     for k in np.unique(index):
         board = board_at(boards, k)
