@@ -125,8 +125,8 @@ def test_renumbering_a_board_changes_no_policy() -> None:
 def test_a_model_file_plays_every_board(tmp_path: Path) -> None:
     network, path = random_network("board", 8, relative_types=True), tmp_path / "model.safetensors"
     save_model(network, load_board("city"), path, {"network": "board", "width": 8})
-    loaded, card = load_model(path, load_board("generated:small:1"))
-    assert "board" not in card
+    loaded, card, _ = load_model(path, load_board("generated:small:1"))
+    assert card.board is None
     city = load_board("city")  # has no effect
     searches = (make_agent(f"az:{path}:8", seed=3), AzAgent(network, city, 8, seed=3))
     for agent in (make_agent(f"net:{path}", seed=3), *searches):

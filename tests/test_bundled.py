@@ -26,7 +26,7 @@ def test_models_are_small() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_model_cards_hold_the_training_procedure(name: str) -> None:
-    _, card = load_model(model_path(name), load_board("city"))
+    card = load_model(model_path(name), load_board("city"))[1].model_dump()
     stages = card["training"]["stages"]
     assert sum(stage["decisions"] for stage in stages) == card["training"]["decisions"]
     curve = read_curve(RECIPES / f"{name}.csv")

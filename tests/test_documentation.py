@@ -141,7 +141,7 @@ def test_figures_of_pages_have_a_claim(name: str) -> None:
 @pytest.mark.parametrize("name", bundled_models())
 def test_figures_of_cards_are_those_of_the_claims(name: str) -> None:
     figures = {figure for claim in read_claims().values() for figure in claim.figures}
-    ratings = load_model(model_path(name), load_board("city"))[1]["ratings"]
+    ratings = load_model(model_path(name), load_board("city"))[1].model_dump()["ratings"]
     for texts in ratings.values():
         assert {text.partition(" of ")[0] for text in texts.values()} <= figures
 

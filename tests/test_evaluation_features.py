@@ -109,7 +109,7 @@ def test_a_model_file_stores_its_evaluation_weights(tmp_path: Path) -> None:
     network.eval_weights.mul_(2.0)
     path = tmp_path / "tuned.safetensors"
     save_model(network, CITY, path, {"network": "features", "width": 16})
-    loaded, _ = load_model(path, CITY)
+    loaded, *_ = load_model(path, CITY)
     assert torch.equal(loaded.get_buffer("eval_weights"), 2.0 * torch.tensor(WEIGHTS))
     after = make_policy(loaded)(games, CITY, 1.0)
     assert np.abs(after - before).max() > 1e-3

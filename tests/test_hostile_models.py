@@ -78,12 +78,11 @@ def test_weights_that_are_not_finite_or_do_not_fit_are_refused(model: Path) -> N
         ({"board": {"fingerprint": 1}}, "board.fingerprint is 1"),
         ({"board": {"fingerprint": "\x1b[31m"}}, r"board.fingerprint is '.x1b\[31m'"),
         ({"board": {"fingerprint": "x"}, "board_file": {}}, "its board is not valid: "),
-        ({"num_actions": 3}, "has 3 actions; its board 375"),
         ({"network": "oracle"}, "unknown network 'oracle'; allowed: mlp, seats"),
         ({"observation_version": 0}, "version 0; this busenv has"),
         ({"width": 17}, "not a network of kind 'mlp' and width 17"),
         ({"sha256": "0"}, "does not match the checksum in its card"),
-        ({"board": {"fingerprint": "y"}}, r"a board \(fingerprint y\) that is neither in busenv"),
+        ({"board": {"fingerprint": "y"}}, r"a board .fingerprint y, .* that is neither in busenv"),
     ],
 )
 def test_invalid_fields_of_a_card_are_refused(

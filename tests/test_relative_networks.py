@@ -74,7 +74,7 @@ def test_model_files_hold_relative_types(tmp_path: Path) -> None:
     path, games = tmp_path / "model.safetensors", positions(30)
     network = build_network("seats", CITY, 8, relative_types=True)
     save_model(network, CITY, path, {"network": "seats", "width": 8})
-    loaded, card = load_model(path, CITY)
-    assert card["relative_types"] is loaded.relative_types is True
+    loaded, card, _ = load_model(path, CITY)
+    assert card.relative_types is loaded.relative_types is True
     expected = make_policy(network)(games, CITY, 1.0)
     np.testing.assert_array_equal(make_policy(loaded)(games, CITY, 1.0), expected)

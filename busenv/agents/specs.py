@@ -152,18 +152,17 @@ def make_agent(spec: str, seed: int = 0) -> Agent:
             return PlannerAgent(seed)
         case "uct":
             return UctAgent(parsed.simulations, parsed.seconds, **search, name=spec)
-        case "az":
+        case "az" | "net":
             with _naming_extra(spec):
-                from busenv.agents.model_agents import load_search_agent
-            return load_search_agent(
-                parsed.model, parsed.simulations, parsed.seconds, **search, spec=spec
-            )
-        case "net":
-            with _naming_extra(spec):
-                from busenv.agents.model_agents import load_policy_agent
-            return load_policy_agent(
-                parsed.model, seed=seed, temperature=parsed.temperature, spec=spec
-            )
+                from busenv.agents.az_agent import AzAgent
+                from busenv.agents.policy_agent import PolicyAgent
+                from busenv.networks.model_files import load_model, model_path
+            network, card, boards = load_model(model_path(parsed.model))
+            if parsed.kind == "az":
+                budget = parsed.simulations, parsed.seconds
+                return AzAgent(network, boards, *budget, **search, name=spec)
+            temperature = card.temperature if parsed.temperature is None else parsed.temperature
+            return PolicyAgent(network, boards, name=spec, seed=seed, temperature=temperature)
         case "exec":
             seconds = SECONDS if parsed.seconds is None else parsed.seconds
             return ExternalAgent(parsed.command, seed, seconds, name=spec)

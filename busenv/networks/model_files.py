@@ -24,7 +24,7 @@ from safetensors.torch import load, save
 from typing_extensions import Self
 
 from busenv import Board
-from busenv.error_text import did_you_mean, quote, truncate
+from busenv.error_text import did_you_mean, truncate
 from busenv.errors import BoardError
 from busenv.game.board import make_board
 from busenv.game.board_specs import (
@@ -62,7 +62,7 @@ class BoardReference(Schema):
 
 
 class ModelCard(Schema):
-    """The keys of a card that loading needs; `load_model` returns other keys, too."""
+    """The keys of a card that loading needs; a card has other keys, too."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -73,13 +73,12 @@ class ModelCard(Schema):
     observation_version: Number
     board: BoardReference | None = None
     board_file: dict[str, Any] | None = None
-    num_actions: Number = 0
     temperature: Annotated[float, Field(ge=0, le=HIGHEST_TEMPERATURE)] = 1.0
 
     @model_validator(mode="after")
     def _check_board(self) -> Self:
-        if self.board is None and self.network != ANY_BOARD:
-            raise ValueError(f"board is missing; allowed with network {ANY_BOARD!r} only")
+        if (self.board is None) != (self.network == ANY_BOARD):
+            raise ValueError(f"a card has a board unless its network is {ANY_BOARD!r}")
         return self
 
 
@@ -125,27 +124,27 @@ def save_model(
     write_whole(path.with_suffix(CARD_SUFFIX), text)
 
 
-def load_model(path: str | Path, boards: Board | GeneratedBoards) -> tuple[Network, dict[str, Any]]:
-    """Return a model's network and card.
+def load_model(
+    path: str | Path, boards: Board | GeneratedBoards | None = None
+) -> tuple[Network, ModelCard, Board | GeneratedBoards | None]:
+    """Return a model's network and card, and the board or set of boards it was trained on.
 
-    boards: the board, or the set of boards, to play on. A model that was trained on a set of boards
-    plays all boards of their size.
+    The last is None for a network that plays any board.
+
+    boards: the board, or the set of boards, to play on; None for those of the model. A model that
+    was trained on a set of boards plays all boards of their size.
 
     Raises FileNotFoundError when a file is missing, and ValueError when the files are damaged, do
     not match each other, hold weights that are not finite, or were made for another observation
     version or board.
     """
-    network, card, _ = _load(Path(path), boards)
-    return network, card.model_dump(exclude_unset=True)
-
-
-def load_with_boards(name: str) -> tuple[Network, ModelCard, Board | GeneratedBoards | None]:
-    """Return the network and card of a model, and the board or set of boards it was trained on.
-
-    The last is None for a network that plays any board. name: as for `model_path`. Errors are those
-    of `load_model` and `model_path`.
-    """
-    return _load(model_path(name))
+    path = Path(path)
+    card = _read_card(path.with_suffix(CARD_SUFFIX))
+    own = None if card.board is None else _boards_of(path, card, card.board)
+    one_for_many = isinstance(own, Board) and isinstance(boards, GeneratedBoards)
+    if boards is not None and (one_for_many or not is_playable(board_at(boards, 0), own)):
+        raise ValueError(f"{path} was trained on another board than {boards!r}")
+    return _load_network(path, card, None if own is None else board_at(own, 0)), card, own
 
 
 def model_path(name: str) -> Path:
@@ -167,24 +166,6 @@ def model_path(name: str) -> Path:
     return BUNDLED / f"{name}{WEIGHTS_SUFFIX}"
 
 
-def _load(
-    path: Path, boards: Board | GeneratedBoards | None = None
-) -> tuple[Network, ModelCard, Board | GeneratedBoards | None]:
-    """Return a model with its card and the board, or the set of boards, that it was trained on.
-
-    The last is None if it plays any board.
-
-    boards: to play on; None for its own.
-    """
-    card = _read_card(path.with_suffix(CARD_SUFFIX))
-    own = None if card.network == ANY_BOARD else _boards_of(path, card)
-    one_for_many = isinstance(own, Board) and isinstance(boards, GeneratedBoards)
-    if boards is not None and (one_for_many or not is_playable(board_at(boards, 0), own)):
-        raise ValueError(f"{path} was trained on another board than {boards!r}")
-    first = None if own is None else board_at(own, 0)
-    return _load_network(path, card, first), card, own
-
-
 def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
     """Return the network that a card describes, with the weights at the path."""
     version = card.observation_version
@@ -192,8 +173,6 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
         raise ValueError(
             f"{path} needs observations of version {version}; this busenv has {VERSION}"
         )
-    if board is not None and card.num_actions != board.num_actions:
-        raise ValueError(f"{path} has {card.num_actions} actions; its board {board.num_actions}")
     try:
         expected = weights_of(card.network, board, card.width)
     except ValueError as error:
@@ -243,38 +222,24 @@ def _read_card(path: Path) -> ModelCard:
         raise ValueError(f"{path} is not a model card: {error}") from error
 
 
-def _boards_of(path: Path, card: ModelCard) -> Board | GeneratedBoards:
+def _boards_of(path: Path, card: ModelCard, entry: BoardReference) -> Board | GeneratedBoards:
     """Return what a model was trained on: a board of busenv, the card's own board, or a set."""
-    assert card.board is not None
-    fingerprint = card.board.fingerprint
-    if card.board.generator is not None:
-        return _generated_boards(path, card.board)
-    board = _bundled_board(fingerprint)
-    if board is None and card.board_file is not None:
-        try:
-            board = make_board(card.board_file)
-        except BoardError as error:
-            raise ValueError(
-                f"{path.with_suffix(CARD_SUFFIX)}: its board is not valid: {error}"
-            ) from error
-    if board is None or board.fingerprint != fingerprint:
-        raise ValueError(
-            f"{path} was trained on a board (fingerprint {fingerprint}) that is neither in "
-            "busenv nor in its card"
-        )
-    return board
-
-
-def _generated_boards(path: Path, entry: BoardReference) -> GeneratedBoards:
-    """Return the set of boards that a model was trained on."""
+    boards: Board | GeneratedBoards | None
     try:
-        boards = generated_boards(entry.name)
+        if entry.generator is not None:
+            boards = generated_boards(entry.name)
+        else:
+            boards = _bundled_board(entry.fingerprint)
+            if boards is None and card.board_file is not None:
+                boards = make_board(card.board_file)
     except BoardError as error:
-        raise ValueError(f"{path.with_suffix(CARD_SUFFIX)}: {error}") from error
-    if isinstance(boards, Board) or boards.fingerprint != entry.fingerprint:
         raise ValueError(
-            f"{path} was trained on boards {quote(entry.name)} of generator version "
-            f"{entry.generator}; this busenv generates version {GeneratedBoards.generator}"
+            f"{path.with_suffix(CARD_SUFFIX)}: its board is not valid: {error}"
+        ) from error
+    if boards is None or boards.fingerprint != entry.fingerprint:
+        raise ValueError(
+            f"{path} was trained on a board (fingerprint {entry.fingerprint}, generator version "
+            f"{entry.generator}) that is neither in busenv nor in its card"
         )
     return boards
 

@@ -133,7 +133,7 @@ class League:
 
     def _load(self, name: str, index: int) -> None:
         """Load a past self to an index of the pool."""
-        network, _ = load_model(self._path(name), self._boards)
+        network, *_ = load_model(self._path(name), self._boards)
         self.past_selves[index : index + 1] = [LeagueMember(name, network)]
 
     def _path(self, name: str) -> Path:

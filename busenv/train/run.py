@@ -132,9 +132,9 @@ class TrainingRun:
             relative_types=config.relative_types,
         )  # fmt: skip
         if config.init_from and not (self.folder / CHECKPOINT_FILE).exists():
-            past, card = load_model(model_path(config.init_from), self.boards)
+            past, card, _ = load_model(model_path(config.init_from), self.boards)
             wanted = config.network, config.width, config.relative_types
-            if (model := (card["network"], card["width"], past.relative_types)) != wanted:
+            if (model := (card.network, card.width, card.relative_types)) != wanted:
                 raise ValueError(
                     f"the initial model {config.init_from} has network, width and relative_types "
                     f"{model}; the settings have {wanted}"
