@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from busenv.common.intervals import bootstrap
-from busenv.evaluation import plackett_luce as ratings
+from busenv.evaluation import tables as ratings
 from busenv.evaluation.plots import short_name
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import (

@@ -55,7 +55,7 @@ def play_on_cluster(
     RunError when a program's files on a node differ from those of the calling machine,
     `cluster.ClusterError` when the cluster fails.
     """
-    programs = file_hashes(_programs(schedule))
+    programs = file_hashes(filter(runs_code, schedule.specs))
     payload = cluster.Shared(
         RatingPayload(schedule, read_models(schedule.specs), programs, os.getcwd())
     )
@@ -90,16 +90,11 @@ def play_chunk(
     return games, time.perf_counter() - start
 
 
-def _programs(schedule: Schedule) -> tuple[str, ...]:
-    return tuple(spec for spec in dict.fromkeys(schedule.specs) if runs_code(spec))
-
-
 def _check_programs(payload: RatingPayload) -> None:
     """Raise RunError unless this node has the same files of programs as the calling machine."""
-    specs = _programs(payload.schedule)
-    hashes = file_hashes(specs, Path(payload.folder))
-    for spec in specs:
-        if hashes.get(spec) != payload.programs.get(spec):
+    hashes = file_hashes(payload.programs, Path(payload.folder))
+    for spec, expected in payload.programs.items():
+        if hashes.get(spec) != expected:
             raise RunError(
                 f"agent {spec!r}: its files on node {socket.gethostname()} differ from those of "
                 "the calling machine; every node needs the same files, relative to "

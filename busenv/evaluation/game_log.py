@@ -10,7 +10,6 @@ from pydantic import Field
 from busenv import Record
 from busenv.common.jsonl import read_lines
 from busenv.common.runs import RunError
-from busenv.evaluation.schedule import Schedule
 from busenv.schema import Schema, parse
 
 GAMES = "games.jsonl"  # in a run folder
@@ -42,14 +41,12 @@ class RatedGame(Schema):
     seconds: list[Seconds]
 
 
-def read_games(path: Path, schedule: Schedule | None = None) -> list[dict[str, Any]]:
+def read_games(path: Path) -> list[dict[str, Any]]:
     """Return the games of a games file; a half-written last line is left out.
 
-    The types of all values are checked, and with a schedule its line-ups; the games themselves are
-    not replayed. RunError, with the line number, for a damaged line and for a game that occurs
-    twice or is not scheduled.
+    The types of all values are checked; the games themselves are not replayed. RunError, with the
+    line number, for a damaged line.
     """
-    numbers: set[int] = set()
 
     def parse_game(line: bytes) -> dict[str, Any]:
         game = parse(RatedGame, line).model_dump()
@@ -59,27 +56,12 @@ def read_games(path: Path, schedule: Schedule | None = None) -> list[dict[str, A
             game["ranking"]
         ) != seats:
             raise ValueError(f"its lists do not fit {len(seats)} seats")
-        if game["number"] in numbers:
-            raise ValueError(f"game {game['number']} occurs twice")
-        numbers.add(game["number"])
-        if schedule is not None:
-            _check_scheduled(game, schedule)
         return game
 
     try:
         return [*read_lines(path, parse_game)]
     except ValueError as error:
         raise RunError(str(error)) from error
-
-
-def _check_scheduled(game: dict[str, Any], schedule: Schedule) -> None:
-    number = game["number"]
-    if number >= schedule.total:
-        raise ValueError(f"number is {number}; allowed: 0 to {schedule.total - 1}")
-    entrants, first = schedule.seating(number)
-    scheduled = [schedule.labels[entrant] for entrant in entrants], first
-    if (game["agents"], game["record"]["first_player"]) != scheduled:
-        raise ValueError(f"game {number} is not that of the schedule")
 
 
 def ranking(standing: list[int], forfeiter: int | None) -> list[int]:

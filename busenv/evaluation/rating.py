@@ -20,8 +20,7 @@ from busenv.errors import AgentUnavailableError
 from busenv.evaluation.dependencies import file_hashes, has_language_model, language_settings
 from busenv.evaluation.distributed_games import play_on_cluster
 from busenv.evaluation.game_log import GAMES, read_games
-from busenv.evaluation.language_models import REPLIES
-from busenv.evaluation.rating_report import Report, write_report
+from busenv.evaluation.rating_report import REPLIES, Report, write_report
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import play_games
 
@@ -53,7 +52,7 @@ def run_rating(
         store_settings(
             folder, {**schedule.settings(), **files, **language_settings(schedule.specs)}
         )
-        games = read_games(folder / GAMES, schedule) if (folder / GAMES).exists() else []
+        games = read_games(folder / GAMES) if (folder / GAMES).exists() else []
         if games:
             console.print(f"Resuming after {len(games):,} games.")
         if schedule.total != schedule.games:

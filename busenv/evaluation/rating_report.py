@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import pandas as pd
 
 from busenv.common import intervals
 from busenv.common.console import TextTable
+from busenv.common.jsonl import read_lines
 from busenv.error_text import truncate
-from busenv.evaluation.language_models import language_tables
 from busenv.evaluation.plots import draw_intervals, short_name
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import (
@@ -27,6 +28,8 @@ from busenv.evaluation.tables import (
 from busenv.io import write_whole
 
 MAX_REASONS = 10  # of forfeits
+REPLIES = "replies"  # folder of language models' answers in a run folder, with a file for each game
+TOKENS = ["agent", "requests", "retries", "input tokens", "output tokens"]
 TURNS = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -167,6 +170,24 @@ def forfeit_tables(games: list[dict[str, Any]]) -> list[TextTable]:
     )
     rows = [[agent, why, str(count)] for (agent, why), count in reasons.most_common(MAX_REASONS)]
     return [TextTable("forfeits", ["agent", "reason", "games"], rows, names=2)] if rows else []
+
+
+def language_tables(folder: Path) -> list[TextTable]:
+    """Return the table of the language models of a rating, if it has one.
+
+    Counts all logged answers, of unfinished games too. retries: requests after an invalid answer.
+    """
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for file in sorted((folder / REPLIES).glob("*.jsonl")):
+        rows: Iterable[dict[str, Any]] = read_lines(file)
+        for row in rows:
+            numbers = {"retries": row["attempt"] > 0, "input tokens": row["input_tokens"]}
+            numbers |= {"requests": 1, "output tokens": row["output_tokens"]}
+            counts[row["agent"]].update(numbers)
+    table = [
+        [name, *(f"{count[column]:,}" for column in TOKENS[1:])] for name, count in counts.items()
+    ]
+    return [TextTable("requests to language models", TOKENS, table)] if table else []
 
 
 def _title(schedule: Schedule) -> str:
