@@ -38,9 +38,12 @@ COMPARED: list[dict[str, Any]] = [
     {"board": "generated:city:train:64", "rules": "splotter-1999", "num_players": 5},
     {"rules": "condensed", "reward": "margin", "skip_forced": True},
 ]
+COMPARED_GAMES, COMPARED_STEPS, COMPARED_SECONDS = 16_384, 1000, 20.0  # at most, of each
 COMPARE_ROWS_EVERY = 16  # steps; all other outputs are compared after every step
 SIZES = (1024, 4096, 16_384, 65_536, 131_072)  # games of the speed measurements
+PPO_SETTINGS = {"games": 16_384, "steps": 64, "batch_size": 32_768, "learning_rate": 1e-3}
 BOTS = ("greedy", "planner", "uct:100", "uct:300")
+RATING_GAMES = 384  # against copies of each bot
 
 
 def make_env(device: str, games: int, **settings: Any) -> Any:
@@ -49,14 +52,12 @@ def make_env(device: str, games: int, **settings: Any) -> Any:
     return gymnasium.make_vec("busenv/Bus-v0", num_envs=games, device=device, **settings)
 
 
-def compare(
-    device: str, settings: dict[str, Any], games: int, *, steps: int, seconds: float
-) -> int:
+def compare(device: str, settings: dict[str, Any]) -> int:
     """Play the same actions on the device and on the CPU; returns the number of decisions.
 
-    One action in about fifty is illegal. Ends after a number of steps or seconds. Raises
-    AssertionError for the first difference.
+    One action in about fifty is illegal. Raises AssertionError for the first difference.
     """
+    games = COMPARED_GAMES
     envs = [
         make_env(device, games, **settings),
         make_env("cpu", games, threads=available_cores(), **settings),
@@ -64,7 +65,7 @@ def compare(
     on_device, _ = (env.reset(seed=1) for env in envs)
     generator = torch.Generator(device).manual_seed(2)
     began, step = time.perf_counter(), 0
-    while step < steps and time.perf_counter() - began < seconds:
+    while step < COMPARED_STEPS and time.perf_counter() - began < COMPARED_SECONDS:
         masks = torch.as_tensor(on_device[-1]["action_mask"])
         actions = torch.rand(masks.shape, generator=generator, device=device).mul_(masks).argmax(1)
         wrong = torch.rand(games, generator=generator, device=device) < 0.02
@@ -127,20 +128,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         write_whole(out / "result.json", json.dumps(result, indent=1) + "\n")
         print(json.dumps(parts), flush=True)
 
-    steps = arguments.compare // (len(COMPARED) * arguments.compare_games) or 1
-    limit = arguments.compare_seconds / len(COMPARED)
-    compared = sum(
-        compare(device, one, arguments.compare_games, steps=steps, seconds=limit)
-        for one in COMPARED
-    )
+    compared = sum(compare(device, one) for one in COMPARED)
     note(compared_decisions=compared)
-    for games in (size for size in SIZES if size <= arguments.largest):
+    for games in SIZES:
         result["environment"][games] = round(environment_speed(device, games, 2.0))
         note(environment=result["environment"])
     config = PRESETS["quick"].changed({
-        "device": device, "bots": ("greedy",), "seconds": arguments.seconds,
-        "games": arguments.games, "steps": arguments.steps, "batch_size": arguments.batch_size,
-        "learning_rate": arguments.learning_rate,
+        "device": device, "bots": ("greedy",), "seconds": arguments.seconds, **PPO_SETTINGS,
         "rated": ("greedy",), "rate_games": 48, "rate_every": 1e9,
     })  # fmt: skip
     ppo, _ = run_training(config, out / "ppo")
@@ -149,7 +143,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     for bot in BOTS:
         agents = (f"net:{out / 'ppo' / MODEL}",)
-        schedule = Schedule(agents, 4, arguments.rating_games, 0, against=bot)
+        schedule = Schedule(agents, 4, RATING_GAMES, 0, against=bot)
         report = run_rating(schedule, out / bot.replace(":", "-"), available_cores())
         note(**{bot: float(report.results.iloc[0]["won"])})
     return result
@@ -161,18 +155,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", help="folder of the results")
-    add = parser.add_argument
-    add("--device", default="cuda", choices=("cuda", "cpu"))
-    add("--compare", type=int, default=100_000_000, help="decisions compared with the CPU")
-    add("--compare-games", type=int, default=16_384, help="games of the comparison")
-    add("--compare-seconds", type=float, default=120.0, help="time limit of the comparison")
-    add("--largest", type=int, default=SIZES[-1], help="most games of the speed measurements")
-    add("--seconds", type=float, default=240.0, help="length of the PPO run")
-    add("--games", type=int, default=16_384, help="games of PPO")
-    add("--steps", type=int, default=64, help="of a rollout")
-    add("--batch-size", type=int, default=32_768)
-    add("--learning-rate", type=float, default=1e-3)
-    add("--rating-games", type=int, default=384, help="games against copies of each bot")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--seconds", type=float, default=240.0, help="length of the PPO run")
     run(parser.parse_args())
 
 

@@ -150,7 +150,7 @@ def test_a_network_for_every_board_is_fitted_and_rated(
     run = FitRun(MIXED.changed({"data": (str(tmp_path / "games"),)}), tmp_path / "run")
     (samples,) = run._parts
     assert len({*(samples["board_index"] % 4)}) > 2  # sizes
-    assert run.step().scalars["train/policy_loss"] > 0
+    assert run.step()["train/policy_loss"] > 0
     counts = {games: rating_boards(run, games) for games in (16, 32, 100, 130)}
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]

@@ -108,14 +108,10 @@ class League:
         """
         stored, bots = [name for name, _ in state], [bot.name for bot in self.bots]
         past_selves = stored[len(bots) :]
-        if stored[: len(bots)] != bots:
+        if stored[: len(bots)] != bots or len(past_selves) > self._limit:
             raise ValueError(
-                f"the checkpoint has the bots {stored[: len(bots)]}, the settings {bots}"
-            )
-        if len(past_selves) > self._limit:
-            raise ValueError(
-                f"the checkpoint has {len(past_selves)} past selves, the settings allow "
-                f"{self._limit}"
+                f"the checkpoint has the opponents {stored}; the settings have the bots {bots} and "
+                f"at most {self._limit} past selves"
             )
         for index, name in enumerate(past_selves):
             if not re.fullmatch("past-[0-9]{1,18}", name):

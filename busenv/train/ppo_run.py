@@ -41,7 +41,7 @@ from busenv.train.ppo import (
     play_rollout,
     update,
 )
-from busenv.train.run import LOWEST_LEARNING_RATE, MODEL, Iteration, TrainingRun
+from busenv.train.run import LOWEST_LEARNING_RATE, MODEL, TrainingRun
 
 PAST_FOLDER = "past"  # of past selves
 
@@ -202,7 +202,7 @@ class PPORun(TrainingRun):
         agent.reset(int(torch.randint(2**62, (), generator=part.generator)))
         return agent_opponent(agent, part.games.batch, self.config.relative_types)
 
-    def step(self) -> Iteration:
+    def step(self) -> dict[str, float]:
         """Play a rollout and learn from it."""
         config = self.config
         rng = np.random.default_rng((config.seed, self.iteration))
@@ -230,7 +230,7 @@ class PPORun(TrainingRun):
         if self.iteration % config.snapshot_every == 0 and config.opponent_share:
             self._league.add(self.network, self.card(), f"past-{self.iteration:06}")
         self._seconds = self.seconds
-        return Iteration(self.iteration, self.decisions, self._seconds, scalars)
+        return scalars
 
     def _finish_games(self, members: dict[int, LeagueMember]) -> dict[str, float]:
         """Update the scores by the last game that ended in each row; return statistics."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,26 +28,10 @@ MODEL = "model.safetensors"
 LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 
 
-@dataclass
-class Iteration:
-    """Progress of a run after an iteration.
-
-    scalars: statistics by name, such as "train/value_loss".
-    """
-
-    number: int
-    decisions: int
-    seconds: float
-    scalars: dict[str, float]
-
-    @property
-    def decisions_per_second(self) -> float:
-        """Mean of the run so far, ratings included."""
-        return self.decisions / self.seconds
-
-
 class TrainingRun:
     """A run in a folder; a subclass sets `network`, `agent` and `optimizer`.
+
+    Its method `step` runs an iteration and returns statistics by name, such as "train/value_loss".
 
     boards: the board, or the set of boards, of the settings. board: the board, or the first board
     of the set. All boards of a set have its size, unless the network plays any board.

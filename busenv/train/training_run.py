@@ -31,7 +31,6 @@ from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
 from busenv.train.ppo_run import PPORun
-from busenv.train.run import Iteration
 
 AnyRun = PPORun | ExpertRun | FitRun
 
@@ -242,11 +241,13 @@ def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
                 saved = run.seconds
             if run.is_done:
                 return
-            iteration = run.step()
-            speed = {"time/decisions_per_second": iteration.decisions_per_second}
-            for name, value in (iteration.scalars | speed).items():
-                log.add_scalar(name, value, iteration.decisions)
-            bar.update(task, completed=min(run.progress, 1.0), note=_note(iteration, curve))
+            scalars = run.step()
+            speed = run.decisions / run.seconds  # mean of the run so far, ratings included
+            scalars["time/decisions_per_second"] = speed
+            for name, value in scalars.items():
+                log.add_scalar(name, value, run.decisions)
+            note = "; ".join(filter(None, [_wins(curve), f"{speed:,.0f} decisions/s"]))
+            bar.update(task, completed=min(run.progress, 1.0), note=note)
 
 
 def _is_due(run: AnyRun, last: CurvePoint, rating_seconds: float) -> bool:
@@ -306,12 +307,6 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
         run.folder / PICTURE, curve, title[0].upper() + title[1:], players=config.rating_players
     )
     write_curve(run.folder / CURVE, curve)  # last, because it ends the rating of a finished run
-
-
-def _note(iteration: Iteration, curve: list[CurvePoint]) -> str:
-    """The progress bar's note: win rates and speed."""
-    speed = f"{iteration.decisions_per_second:,.0f} decisions/s"
-    return "; ".join(filter(None, [_wins(curve), speed]))
 
 
 def _wins(curve: list[CurvePoint]) -> str:

@@ -26,7 +26,7 @@ from busenv.train.expert_iteration.expert_selfplay import (
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples, take
 from busenv.train.expert_iteration.samples import make_batch, split_by_size
 from busenv.train.policies import ILLEGAL_LOGIT, uses_bfloat16
-from busenv.train.run import LOWEST_LEARNING_RATE, Iteration, TrainingRun
+from busenv.train.run import LOWEST_LEARNING_RATE, TrainingRun
 
 REPLAY_FOLDER = "replay"  # of an expert iteration's own samples
 FIT_BATCHES = 100  # of an iteration that fits
@@ -136,11 +136,6 @@ class SampleRun(TrainingRun):
         ]
         return {name: float(np.mean([loss[name] for loss in losses])) for name in losses[0]}
 
-    def _finish(self, scalars: dict[str, float]) -> Iteration:
-        self.iteration += 1
-        self._seconds = self.seconds
-        return Iteration(self.iteration, self.decisions, self._seconds, scalars)
-
 
 class FitRun(SampleRun):
     """Learning from the samples of the settings' folders, FIT_BATCHES minibatches an iteration.
@@ -165,13 +160,15 @@ class FitRun(SampleRun):
     def progress(self) -> float:
         return self.decisions / self._count
 
-    def step(self) -> Iteration:
+    def step(self) -> dict[str, float]:
         """Run one iteration."""
         first, total = FIT_BATCHES * self.iteration, self.config.epochs * self._epoch_batches
         numbers = range(first, min(first + FIT_BATCHES, total))
         scalars = self._learn(map(self._batch, numbers), [number / total for number in numbers])
         self.decisions = self._count * numbers.stop // total
-        return self._finish(scalars)
+        self.iteration += 1
+        self._seconds = self.seconds
+        return scalars
 
     def _batch(self, number: int) -> np.ndarray:
         epoch, at = divmod(number, self._epoch_batches)
@@ -219,7 +216,7 @@ class ExpertRun(SampleRun):
         parts = run_games(games, payload, self.config.threads, self._on_cluster)
         return np.concatenate(parts), statistics(parts, games)
 
-    def step(self) -> Iteration:
+    def step(self) -> dict[str, float]:
         """Play games and learn from the replay buffer; the results are on disk on return."""
         config = self.config
         rng = np.random.default_rng((config.seed, self.iteration))
@@ -230,9 +227,10 @@ class ExpertRun(SampleRun):
             batches = (self._replay.sample(config.batch_size, rng) for _ in range(updates))
             scalars |= self._learn(batches, [self.progress] * updates)
             self.decisions += len(samples)
-        iteration = self._finish(scalars)
+        self.iteration += 1
+        self._seconds = self.seconds
         self.save()
-        return iteration
+        return scalars
 
     def save(self) -> None:
         super().save()
