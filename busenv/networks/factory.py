@@ -1,8 +1,7 @@
 """The kinds of networks by name, and how to build one.
 
 Kind `mlp`, which PPO trains, has one value: the return that the seat to decide expects. Kinds
-`seats` and `features` (`SeatsMlp`) and `board` (`BoardNetwork`), which searches use, predict the
-final result of every seat.
+`seats`, `features` and `board`, which searches use, predict the final result of every seat.
 """
 
 from __future__ import annotations
@@ -16,15 +15,23 @@ from torch import nn
 
 from busenv import Board
 from busenv.networks.board_network import BoardNetwork
-from busenv.networks.mlp import Mlp, SeatsMlp
+from busenv.networks.logits import SEAT_VALUES
+from busenv.networks.mlp import Mlp
 from busenv.networks.network import Network
 
 MAX_WIDTH = 8192  # units of a hidden layer
 
+
+def _seats_mlp(board: Board, width: int, **options: bool) -> Mlp:
+    """Return an Mlp that predicts the result of every seat."""
+    value_width = max(width // 4, 1)
+    return Mlp(board, width, blocks=1, value_width=value_width, num_values=SEAT_VALUES, **options)
+
+
 NETWORKS: dict[str, Any] = {
     "mlp": Mlp,
-    "seats": SeatsMlp,
-    "features": partial(SeatsMlp, evaluation_features=True),
+    "seats": _seats_mlp,
+    "features": partial(_seats_mlp, evaluation_features=True),
     "board": BoardNetwork,
 }
 
@@ -47,13 +54,11 @@ def build_network(
     return network
 
 
-def weights_of(
-    kind: str, board: Board | None, width: int, **options: bool
-) -> dict[str, torch.Tensor]:
+def weights_of(kind: str, board: Board | None, width: int) -> dict[str, torch.Tensor]:
     """Return names, shapes and dtypes of a network's weights, as tensors that take no memory."""
     make = _constructor(kind, board)
     with torch.device("meta"):
-        weights: dict[str, torch.Tensor] = make(width, **options).state_dict()
+        weights: dict[str, torch.Tensor] = make(width).state_dict()
     return weights
 
 

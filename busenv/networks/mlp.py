@@ -10,7 +10,6 @@ from busenv.heuristics.evaluation import WEIGHTS
 from busenv.networks.byte_layer import byte_layer
 from busenv.networks.evaluation_features import NO_EVAL_WEIGHTS
 from busenv.networks.inputs import input_scale
-from busenv.networks.logits import SEAT_VALUES
 from busenv.networks.network import Network
 
 
@@ -89,26 +88,3 @@ class _Blocks(nn.Module):
         for k in range(self.count):
             values = (values + torch.addmm(self.bias[k], values, self.weight[k])).relu()
         return values
-
-
-class SeatsMlp(Mlp):
-    """An Mlp that predicts the result of every seat."""
-
-    def __init__(
-        self,
-        board: Board,
-        width: int = 384,
-        *,
-        relative_types: bool = False,
-        evaluation_features: bool = False,
-    ) -> None:
-        wide = max(width // 4, 1)
-        super().__init__(
-            board,
-            width,
-            blocks=1,
-            value_width=wide,
-            num_values=SEAT_VALUES,
-            relative_types=relative_types,
-            evaluation_features=evaluation_features,
-        )

@@ -15,7 +15,7 @@ from busenv.networks.compiled_network import (
     read_weights,
 )
 from busenv.networks.factory import build_network
-from busenv.networks.mlp import Mlp, SeatsMlp
+from busenv.networks.mlp import Mlp
 
 CITY = load_board("city")
 
@@ -66,14 +66,14 @@ def forward_rows(
     return logits, values
 
 
-def small_network(width: int = 8, seed: int = 1) -> SeatsMlp:
+def small_network(width: int = 8, seed: int = 1) -> Mlp:
     """A network with values for every seat, at its initial weights."""
     network = build_network("seats", CITY, width, seed)
-    assert isinstance(network, SeatsMlp)
+    assert isinstance(network, Mlp)
     return network
 
 
-def decisive_network(width: int = 16) -> SeatsMlp:
+def decisive_network(width: int = 16) -> Mlp:
     """An untrained network whose policy and values differ clearly between positions."""
     network = small_network(width)
     network.get_parameter("policy.2.weight").data *= 300
