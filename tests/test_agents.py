@@ -28,7 +28,6 @@ from busenv.networks.model_files import load_model, save_model
 from busenv.observation import VERSION
 from busenv.play.launch import make_catalogue
 from busenv.train.config import PPOConfig
-from busenv.train.config_files import read_config
 from tests.support.networks import positions, random_network
 from tests.support.worlds import largest
 
@@ -153,14 +152,6 @@ def test_what_cannot_be_imported_is_named_where_its_spec_is_asked_for(players: P
         make_agent(f"py:{players}:Nobody")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*nobody\.py"):
         make_agent("py:nobody.py:Player")
-
-
-@pytest.mark.parametrize("name", ["rated", "bots"])
-def test_a_settings_file_cannot_name_python_code(name: str, players: Path) -> None:
-    settings = players.with_name("settings.json")
-    settings.write_text(json.dumps({name: [f"py:{players}:Last"]}))
-    with pytest.raises(ValueError, match=f"{name} has 'py:.*: a settings file cannot start"):
-        read_config(str(settings))
 
 
 @pytest.mark.parametrize(

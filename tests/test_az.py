@@ -105,15 +105,6 @@ def test_search_continues_when_its_memory_is_full(
     assert 5 < agent._trees[0].used[0] <= 10
 
 
-def test_estimates_are_distributions(kind: Callable[..., SearchAgent]) -> None:
-    game = Game(5, seed=2)
-    chances, favourites = kind("50").estimate(game)
-    assert len(chances) == 5
-    assert sum(chances) == pytest.approx(1)
-    assert sorted(action for action, _ in favourites) == game.legal_actions()
-    assert sum(share for _, share in favourites) == pytest.approx(1)
-
-
 def grown(game: Game, simulations: int, **settings: Any) -> tuple[Tree, Any]:
     """The tree of a search with an untrained network, and the search."""
     search = make_az_search(AzSettings(**settings), read_weights(decisive_network()))
@@ -267,18 +258,6 @@ def test_the_tree_is_reused_within_a_game(
     for first_player in (0, 1):  # other games; both have an empty history
         agent.act(Game(3, first_player=first_player))
         assert agent._trees[0].nodes["visits"][0] == 200
-
-
-def test_a_search_of_the_last_choice_finds_the_winner() -> None:
-    """All ends have the same winner; the network is untrained."""
-    game, rng = Game(3, seed=1), random.Random(3)
-    while not game.is_over:
-        game.step(rng.choice(game.legal_actions()))
-    winner = game.ranking().index(0)
-    while game.is_over or len(game.legal_actions()) == 1:
-        game.undo()
-    chances, _ = AzAgent(decisive_network(), CITY, 600, seed=1).estimate(game)
-    assert chances[winner] > 0.99
 
 
 def test_a_policy_of_ppo_guides_a_search_that_plays_leaves_out() -> None:

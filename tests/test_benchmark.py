@@ -362,14 +362,6 @@ def test_settings_of_every_learner_are_valid(name: str) -> None:
         assert describe_training(config) == "PPO by self-play"
 
 
-def test_the_help_names_the_learners(capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["benchmark", "--help"])
-    text = "".join(capsys.readouterr().out.split())  # lines break at hyphens too
-    *names, last = LEARNERS
-    assert f"{','.join(names)}or{last}" in text
-
-
 def test_claims_and_page_have_the_rows_of_the_bundled_results() -> None:
     console = Console(width=200, file=io.StringIO(), color_system=None)
     for page, make in (("results", tables), ("challenge", challenge_tables)):

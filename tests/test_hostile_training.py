@@ -100,8 +100,8 @@ def test_programs_named_only_in_a_file_are_refused(
             output = " ".join(error.split())
             assert f"rated has '{program}': a settings file cannot start programs" in output
             assert "name the same agent with --set rated=" in output
-    recipe.write_text(json.dumps({"bots": [program]}))
-    with pytest.raises(ValueError, match=r"bots has 'exec@5:touch .*cannot start programs"):
+    recipe.write_text(json.dumps({"bots": ["py:players.py:Player"]}))
+    with pytest.raises(ValueError, match=r"bots has 'py:players.*cannot start programs"):
         read_config(str(recipe))
     assert not touched.exists()
     assert not (tmp_path / "out").exists()

@@ -1,14 +1,12 @@
 """Matches: seats, starting players, scores and intervals."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 from busenv import Board, IllegalActionError
-from busenv.agents import Agent, make_agent, match
+from busenv.agents import Agent, make_agent
 from busenv.agents.match import Score, play_match
-from busenv.core.state import OVER, SETUP_BUILDINGS
+from busenv.core.state import SETUP_BUILDINGS
 
 
 class Watcher(Agent):
@@ -39,25 +37,6 @@ def test_seats_and_starting_players_are_balanced(players: int) -> None:
     )
     assert sum(score.wins for score in scores) == 2 * players * players
     assert sum(score.rank for score in scores) == pytest.approx(players * (players - 1) / 2)
-
-
-@pytest.mark.parametrize(("players", "block"), [(3, 18), (4, 96), (5, 600)])
-def test_neighbours_are_balanced(players: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a block each agent has each other one on its left equally often, by seat and turn."""
-    seen: Counter[tuple[int, ...]] = Counter()
-
-    def count(_: object, owners: np.ndarray, states: np.ndarray, **__: object) -> list[None]:
-        for seats, first in zip(owners.tolist(), states["first"].tolist(), strict=True):
-            for seat, agent in enumerate(seats):
-                turn = (seat - first) % players
-                seen[agent, seats[(seat + 1) % players], seat, turn] += 1
-        states["phase"] = OVER
-        return []
-
-    monkeypatch.setattr(match, "play_games_to_end", count)
-    play_match(["random"] * players, block)
-    assert len(seen) == players * (players - 1) * players**2
-    assert len(set(seen.values())) == 1
 
 
 def test_equal_agents_score_par() -> None:

@@ -186,14 +186,6 @@ def test_repeated_games_are_reported(tmp_path: Path) -> None:
     assert report.warning in (tmp_path / "b/report.md").read_text()
 
 
-def test_a_half_written_game_is_played_again(tmp_path: Path) -> None:
-    run_rating(THREE_AGENTS, tmp_path)
-    whole = (tmp_path / GAMES).read_bytes()
-    (tmp_path / GAMES).write_bytes(whole[:-300])
-    run_rating(THREE_AGENTS, tmp_path)
-    assert without_times(stored_games(tmp_path)) == without_times(games_of(THREE_AGENTS))
-
-
 def test_a_folder_in_use_or_of_another_run_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

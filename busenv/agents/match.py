@@ -56,28 +56,35 @@ def play_match(
     agents: specs, agents, or other objects with `act(game)` or `choose(games, board)`.
     seed: agent k is reset with seed + k; None leaves agents that are objects as they are.
 
-    Games count from `first_game`. Each n * n games of n agents seat them in one circular order, in
-    which each agent has every seat with every starting player once. The next n * n games use
-    another of the (n - 1)! orders. Over n * n * (n - 1)! games (18, 96 or 600 for 3, 4 or 5 agents)
-    each agent has every other one on its left, and on its right, equally often.
+    Games count from `first_game` (`seat_line_up`). Over n * n * (n - 1)! games (18, 96 or 600 for
+    3, 4 or 5 agents) each agent has every other one on its left, and on its right, equally often.
     """
     players = check_players(len(agents))
     numbers = first_game + np.arange(check_whole("games", games, 1))
     rules, loaded = as_rules(rules), as_board(board)
     states = np.zeros(len(numbers), GAME)
-    first = numbers // players % players
+    seat_owner, first = seat_line_up(tuple(range(players)), numbers)
     kernels.new_games(states, loaded.array, rules.record(players), first)
-    orders = np.array(circular_orders(tuple(range(players))))
-    order = orders[numbers // players**2 % len(orders)]
-    # Agent by game and seat
-    seat_owner = np.take_along_axis(
-        order, (np.arange(players) - numbers[:, None]) % players, axis=1
-    )
     with ExitStack() as stack:
         line_up = [_as_player(agent, k, seed, stack) for k, agent in enumerate(agents)]
         for _ in play_games_to_end(line_up, seat_owner, states, rules=rules, board=loaded):
             pass
     return _scores(line_up, states, seat_owner)
+
+
+def seat_line_up(
+    line_up: tuple[int, ...], numbers: np.ndarray, shift: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return who holds each seat, int64 (N, n), and which seat begins, (N,), in games of a line-up.
+
+    numbers: int64, (N,), of the games. In n * n games each member has every seat with every
+    starting player once. The next n * n games use the next of the circular orders, of which number
+    `shift` is the first.
+    """
+    players, orders = len(line_up), np.array(circular_orders(line_up))
+    order = orders[(numbers // players**2 + shift) % len(orders)]
+    places = (np.arange(players) - numbers[:, None]) % players
+    return np.take_along_axis(order, places, axis=1), numbers // players % players
 
 
 @cache

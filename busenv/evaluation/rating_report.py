@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,46 +86,38 @@ def rating_interval(row: pd.Series) -> str:
     return f"[{row['rating_low']:.1f}, {row['rating_high']:.1f}]"
 
 
+Columns = list[tuple[str, Callable[[pd.Series], str]]]  # header, and cell of a row
+
+
+def _table(title: str, index: str, table: pd.DataFrame, columns: Columns) -> TextTable:
+    """Make a table of the formatted columns, with the index in the first one."""
+    headers, cells = zip(*columns, strict=True)
+    rows = [[str(name), *(cell(row) for cell in cells)] for name, row in table.iterrows()]
+    return TextTable(title, [index, *headers], rows)
+
+
 def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
-    header = ["agent", "games", "won", "95% interval", "par", "rank", "points"]
-    rows = [
-        [
-            str(agent),
-            f"{row['games']:.0f}",
-            percent(row["won"]),
-            interval(row),
-            percent(row["par"]),
-            f"{row['rank']:.2f}",
-            f"{row['points']:.2f}",
-        ]
-        for agent, row in results.iterrows()
+    columns: Columns = [
+        ("games", lambda row: f"{row['games']:.0f}"),
+        ("won", lambda row: percent(row["won"])),
+        ("95% interval", interval),
+        ("par", lambda row: percent(row["par"])),
+        ("rank", lambda row: f"{row['rank']:.2f}"),
+        ("points", lambda row: f"{row['points']:.2f}"),
     ]
-    return TextTable(_title(schedule), header, rows)
+    return _table(_title(schedule), "agent", results, columns)
 
 
 def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
-    header = [
-        "agent",
-        "rating",
-        "95% interval",
-        "deviation",
-        "95% interval",
-        "ms/decision",
-        "forfeits",
+    columns: Columns = [
+        ("rating", lambda row: f"{row['rating']:.1f}"),
+        ("95% interval", rating_interval),
+        ("deviation", lambda row: percent(row["deviation"])),
+        ("95% interval", lambda row: interval(row, "deviation_")),
+        ("ms/decision", lambda row: f"{row['ms']:.3g}"),
+        ("forfeits", lambda row: f"{row['forfeits']:.0f}"),
     ]
-    rows = [
-        [
-            str(agent),
-            f"{row['rating']:.1f}",
-            rating_interval(row),
-            percent(row["deviation"]),
-            interval(row, "deviation_"),
-            f"{row['ms']:.3g}",
-            f"{row['forfeits']:.0f}",
-        ]
-        for agent, row in results.iterrows()
-    ]
-    return TextTable(f"ratings; {anchor_of(schedule)} is 0", header, rows)
+    return _table(f"ratings; {anchor_of(schedule)} is 0", "agent", results, columns)
 
 
 def _pairs(pairs: pd.DataFrame, schedule: Schedule) -> TextTable:
@@ -141,12 +133,13 @@ def _pairs(pairs: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 
 def _turns(turns: pd.DataFrame, schedule: Schedule) -> TextTable:
-    rows = [
-        [TURNS[int(position) - 1], percent(row["won"]), interval(row), f"{row['points']:.2f}"]
-        for position, row in turns.iterrows()
+    columns: Columns = [
+        ("won", lambda row: percent(row["won"])),
+        ("95% interval", interval),
+        ("points", lambda row: f"{row['points']:.2f}"),
     ]
     title = f"all agents by turn in the first round; par {1 / schedule.players:.1%}"
-    return TextTable(title, ["turn", "won", "95% interval", "points"], rows)
+    return _table(title, "turn", turns.set_axis(TURNS[: len(turns)]), columns)
 
 
 def _neighbours(neighbours: pd.DataFrame) -> TextTable:

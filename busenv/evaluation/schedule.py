@@ -8,8 +8,10 @@ from itertools import combinations, combinations_with_replacement
 from math import comb, lcm
 from typing import Any
 
+import numpy as np
+
 import busenv
-from busenv.agents.match import circular_orders
+from busenv.agents.match import circular_orders, seat_line_up
 from busenv.common.runs import RunError
 from busenv.game.board import Board
 from busenv.game.board_specs import GeneratedBoards, load_boards
@@ -135,15 +137,11 @@ class Schedule:
     def seating(self, number: int) -> tuple[LineUp, int]:
         """Return the entrant by seat, and the first player, of a game.
 
-        The line-ups alternate. In n * n games of a line-up of n players, each has every seat once
-        with every first player. The next n * n games use another circular order
-        (`busenv.agents.match.circular_orders`); line-ups begin with different ones.
+        The line-ups alternate. Each is seated by `busenv.agents.match.seat_line_up`.
         """
         turn, index = divmod(number, len(self.line_ups))
-        orders = circular_orders(self.line_ups[index])
-        order = orders[(turn // self.players**2 + index) % len(orders)]
-        seats = tuple(order[(seat - turn) % self.players] for seat in range(self.players))
-        return seats, turn // self.players % self.players
+        seats, first = seat_line_up(self.line_ups[index], np.array([turn]), shift=index)
+        return tuple(seats[0].tolist()), int(first[0])
 
     def board_of(self, number: int) -> Board:
         """Return the board of a game.

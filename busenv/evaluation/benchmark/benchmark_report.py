@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -37,23 +37,14 @@ def tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
 
 
 def _table(results: list[BenchmarkResult]) -> TextTable:
-    first, protocol = results[0], results[0].protocol
-    for one in results:
-        _check_opponents(first, one)
-    header, rows = ["learner", *SHOWN[protocol], "panel"], []
-    for one in sorted(results, key=lambda one: -shares(one.runs, one.runs[0].panel).mean()):
-        cells = [shares(one.runs, [bot]) for bot in SHOWN[protocol]]
-        cells += [shares(one.runs, one.runs[0].panel)]
-        rows.append([one.name + _too_few(one), *map(_cell, cells)])
-        if protocol == NAME:
-            rows[-1] += [_points(one), _exploiters(one)]
-    if protocol == NAME:
-        header += ["points", "exploiters"]
+    first = results[0]
+    columns = {bot: [bot] for bot in SHOWN[first.protocol]} | {"panel": [*first.runs[0].panel]}
+    more = {"points": _points, "exploiters": _exploiters} if first.protocol == NAME else {}
     title = (
         f"{first.players} players (par {1 / first.players:.0%}), {first.decisions:,} training "
-        f"decisions, protocol {protocol}"
+        f"decisions, protocol {first.protocol}"
     )
-    return TextTable(title, header, rows)
+    return _ranked(title, {one.name: one for one in results}, columns, more)
 
 
 def challenge_tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
@@ -72,14 +63,30 @@ def challenge_tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
 
 
 def _challenge_table(results: list[BenchmarkResult], limit: int, protocol: str) -> TextTable:
-    rows = []
-    for one in sorted(results, key=lambda one: -shares(one.runs, CHALLENGE).mean()):
-        _check_opponents(results[0], one)
-        cells = [shares(one.runs, [bot]) for bot in CHALLENGE] + [shares(one.runs, CHALLENGE)]
-        name = f"{one.name}, {one.decisions:,}{_too_few(one)}"
-        rows.append([name, *map(_cell, cells), _exploiters(one)])
+    columns = {bot: [bot] for bot in CHALLENGE} | {"score": [*CHALLENGE]}
     title = f"Challenge: up to {limit:,} training decisions (par 25%), protocol {protocol}"
-    return TextTable(title, ["learner", *CHALLENGE, "score", "exploiters"], rows)
+    named = {f"{one.name}, {one.decisions:,}": one for one in results}
+    return _ranked(title, named, columns, {"exploiters": _exploiters})
+
+
+def _ranked(
+    title: str,
+    results: dict[str, BenchmarkResult],
+    columns: dict[str, list[str]],
+    more: dict[str, Callable[[BenchmarkResult], str]],
+) -> TextTable:
+    """Make a table of results by name, the best in the last of the columns first.
+
+    columns: opponents over whose shares a column averages. more: further columns.
+    """
+    first, *_ = results.values()
+    *_, ranked_by = columns.values()
+    rows = []
+    for name, one in sorted(results.items(), key=lambda r: -shares(r[1].runs, ranked_by).mean()):
+        _check_opponents(first, one)
+        cells = [_cell(shares(one.runs, bots)) for bots in columns.values()]
+        rows.append([name + _too_few(one), *cells, *(cell(one) for cell in more.values())])
+    return TextTable(title, ["learner", *columns, *more], rows)
 
 
 def _check_opponents(one: BenchmarkResult, other: BenchmarkResult) -> None:
