@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from busenv import Game, Rules
+from busenv import Game, Rules, load_board
 from busenv.common.keyboard_interrupt import STATUS
 from busenv.play import agent_pool, play
-from busenv.play.catalogue import analysts_of
+from busenv.play.catalogue import analyst_of
 from busenv.play.launch import addresses, local_address, make_catalogue
 from tests.support.commands import refusal
 from tests.support.play_client import PATIENCE, PageClient
@@ -144,7 +144,7 @@ def test_port_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_the_catalogue_contains_agents_of_the_command_line() -> None:
     catalogue = make_catalogue(["me", "exec:cat", "greedy"], "splotter-1999", "city")
-    catalogue.check_agent("exec:cat")
+    catalogue.check_agent("exec:cat", load_board("city"))
     assert catalogue.to_dict()["seats"] == ["me", "exec:cat", "greedy"]
     assert catalogue.to_dict()["editions"][0]["name"] == "splotter-1999"
 
@@ -178,7 +178,5 @@ def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", ["city", "generated:small:5"])
 def test_analysts_can_play_the_board(board: str) -> None:
     game = Game(board=board)
-    kinds = [spec.partition(":")[0] for spec in analysts_of(game.board)]
-    assert kinds == (["az", "uct", "net", "az"] if board == "city" else ["uct", "az"])
-    for spec in analysts_of(game.board):
-        agent_pool.check(spec, "", game)
+    (estimate,) = agent_pool.estimate(f"{analyst_of(game.board)}:4", "", [game])
+    assert len(estimate.chances) == game.num_players

@@ -9,26 +9,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import busenv
 from busenv.agents.specs import short_spec
-from busenv.play.catalogue import Catalogue, with_seconds
+from busenv.play.catalogue import Catalogue
 from busenv.play.messages import MAX_BODY, MAX_REQUEST
 from busenv.play.request_guard import is_own_host
 from tests.support.play_client import Served, serving
 
-BAD_AGENTS = {
-    "exec:cat": "agent_refused",
-    "llm:gpt-4o": "agent_refused",
-    "py:os:system": "agent_refused",
-    "net:/etc/passwd": "no_such_agent",
-    "net:city-2.safetensors": "no_such_agent",
-    "az:C:\\model:100": "no_such_agent",
-    "net:nobody": "no_such_agent",
-    "uct:0s": "agent_refused",
-    "uct:3600s": "agent_refused",
-    "uct@99:100": "agent_refused",
-    "gready": "no_such_agent",
-}
-
-
+BAD_AGENTS = ("exec:cat", "llm:gpt-4o", "py:os:system", "net:/etc/passwd", "uct:3600s", "gready")
 Case = tuple[str, "str | bytes | dict[str, Any]", str]  # sender, message, expected error code
 
 
@@ -65,7 +51,7 @@ def invalid_messages(node: int, illegal: int) -> list[Case]:
         ("host", {"type": "jump", "node": node, "target": node + 1}, "no_such_node"),
         ("host", {"type": "view", "node": node + 1}, "no_such_node"),
         ("host", {"type": "redo", "node": node}, "nothing_to_redo"),
-        *(("host", {**analysis, "agent": spec}, code) for spec, code in BAD_AGENTS.items()),
+        ("host", {**analysis, "agent": "uct:9s"}, "bad_message"),
     ]
 
 
@@ -141,9 +127,8 @@ def test_other_origins_are_refused(served: Served, origin: str) -> None:
     with pytest.raises(InvalidStatus, match="403"):
         served.open(link, origin)
     body = {"seats": [{"kind": "me"}] * 3}
-    for path in (f"{served.start_link}/games", f"{served.start_link}/preview"):
-        status, answer = served.post(path, body, Origin=origin)
-        assert (status, answer["code"]) == (403, "other_origin")
+    status, answer = served.post(f"{served.start_link}/games", body, Origin=origin)
+    assert (status, answer["code"]) == (403, "other_origin")
 
 
 def test_other_host_names_are_refused(served: Served) -> None:
@@ -177,8 +162,8 @@ def test_invalid_post_bodies_are_refused(served: Served) -> None:
         (b" " * (MAX_BODY + 1), 413, "too_large"),
     ]
     wrong += [
-        ({"seats": [*three[:2], agent | {"spec": spec}]}, 400, code)
-        for spec, code in BAD_AGENTS.items()
+        ({"seats": [*three[:2], agent | {"spec": spec}]}, 400, "agent_refused")
+        for spec in BAD_AGENTS
     ]
     games = len(served.server.start_options()["games"])
     for body, status, code in wrong:
@@ -250,7 +235,3 @@ def test_specs_on_pages_hide_paths() -> None:
     assert short_spec("exec:player\t--key=secret") == "exec:player"
     for spec in ("uct@2:0.5s", "llm:meta-llama/Llama-3.1-8B-Instruct"):
         assert short_spec(spec) == spec
-    assert with_seconds("uct:1000", 0.4) == "uct:0.4s"
-    assert with_seconds("uct@2:5s", 0.4) == "uct@2:0.4s"
-    assert with_seconds("az@2:city-3:300", 0.4) == "az@2:city-3:0.4s"
-    assert with_seconds("net:city-2", 0.4) == "net:city-2"

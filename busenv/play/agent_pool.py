@@ -13,13 +13,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
 from busenv import Game
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.agents.search_agent import SearchAgent
-from busenv.agents.specs import parse_spec
 from busenv.common.worker_pool import end_workers, worker_pool
 
 MAX_AGENTS = 8  # cached in each worker
@@ -31,15 +30,14 @@ Result = TypeVar("Result")
 
 
 class PositionAnalysis(NamedTuple):
-    """An agent's estimate of a position.
+    """A search's estimate of a position.
 
-    chances: each seat's chance to win. best_actions: (action, share), best first. Either is empty
-    if the agent has no estimate of that kind. simulations: of a search, else None.
+    chances: each seat's chance to win. best_actions: (action, share), best first.
     """
 
     chances: list[float]
     best_actions: list[tuple[int, float]]
-    simulations: int | None = None
+    simulations: int = 0
 
 
 # ---------------------------------------------------------------- in the worker processes
@@ -52,20 +50,15 @@ def act(spec: str, context: str, game: Game) -> int:
     return _get_agent(spec, context).act(game)
 
 
-def estimate(spec: str, context: str, game: Game) -> PositionAnalysis:
-    """An agent's estimate of a game that is not over; searches reuse the tree of the last call.
-
-    ValueError if the agent gives no estimates.
-    """
+def estimate(spec: str, context: str, games: list[Game]) -> list[PositionAnalysis]:
+    """A search's estimate of games that are not over; it reuses the tree of the last call."""
     agent = _get_agent(spec, context)
-    chances, best_actions = agent.estimate(game)
-    simulations = agent.simulated if isinstance(agent, SearchAgent) else None
-    return PositionAnalysis(chances, best_actions[:MAX_BEST_ACTIONS], simulations)
-
-
-def estimate_all(spec: str, context: str, games: list[Game]) -> list[PositionAnalysis]:
-    """An agent's estimate of each of several games."""
-    return [estimate(spec, context, game) for game in games]
+    assert isinstance(agent, SearchAgent)
+    analyses = []
+    for game in games:
+        chances, best_actions = agent.estimate(game)
+        analyses.append(PositionAnalysis(chances, best_actions[:MAX_BEST_ACTIONS], agent.simulated))
+    return analyses
 
 
 def _get_agent(spec: str, context: str) -> Agent:
@@ -75,14 +68,6 @@ def _get_agent(spec: str, context: str) -> Agent:
     while len(_agents) > MAX_AGENTS:
         _agents.popitem(last=False)[1].close()
     return agent
-
-
-def check(spec: str, context: str, game: Game) -> None:
-    """Build an agent; if it has a network, let that decide in a game, without search."""
-    _get_agent(spec, context)
-    if model := parse_spec(spec).model:
-        with closing(make_agent(f"net:{model}")) as agent:
-            agent.act(game)
 
 
 def prepare(spec: str, context: str) -> None:

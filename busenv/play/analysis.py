@@ -10,7 +10,7 @@ from typing import Any
 
 from busenv.play import agent_pool, serializers
 from busenv.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
-from busenv.play.catalogue import CHART_AGENT, agent_name, with_seconds
+from busenv.play.catalogue import CHART_AGENT, agent_name, analyst_of
 from busenv.play.game_tree import GameTree
 from busenv.render.chart import draw_chart, first_plies
 
@@ -32,23 +32,24 @@ async def run_analysis(run: Run, publish: Publish) -> None:
 
 
 async def analyse_position(
-    tree: GameTree, node: int, analysts: AgentPool, spec: str, publish: Publish
+    tree: GameTree, node: int, analysts: AgentPool, publish: Publish
 ) -> None:
     """Publish the chances to win and best moves at a node, refined for a minute."""
     game, forced = tree.game(node), tree.nodes[node].legal_count == 1
+    analyst = analyst_of(tree.board)
     # A search with a time limit does not search a forced decision.
-    budgeted = spec if forced else with_seconds(spec, UPDATE_SECONDS)
+    spec = f"{analyst}:1000" if forced else f"{analyst}:{UPDATE_SECONDS}s"
     end, running = 0.0, True
     while running:
         start = time.monotonic()
-        value = await analysts.call(agent_pool.estimate, budgeted, str(id(tree)), game)
+        (value,) = await analysts.call(agent_pool.estimate, spec, str(id(tree)), [game])
         now = time.monotonic()
         end = end or now + MAX_SECONDS  # without the time to build the agent
         is_final = forced or now - start < UPDATE_SECONDS  # the best move is proven
-        running = value.simulations is not None and not is_final and now < end
+        running = not is_final and now < end
         message = {
             "type": "analysis",
-            "agent": agent_name(spec),
+            "agent": agent_name(f"{analyst}:1000"),
             "simulations": value.simulations,
             "running": running,
         }
@@ -78,7 +79,7 @@ async def analyse_game(
             nodes = [node for node in variation if node not in known][:CHART_BATCH]
             games = [tree.game(node) for node in nodes]
             estimates = await analysts.call(
-                agent_pool.estimate_all, CHART_AGENT, f"{id(tree)} chart", games
+                agent_pool.estimate, CHART_AGENT, f"{id(tree)} chart", games
             )
             known |= dict(zip(nodes, estimates, strict=True))
         publish(_chart_message(tree, variation, known))

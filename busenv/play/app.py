@@ -56,15 +56,10 @@ def make_app(server: Server, host: str) -> RequestGuard:
         server.check_key(request.path_params["key"])
         return JSONResponse({"done": server.num_prepared, "total": len(PREPARED)})
 
-    async def preview(request: Request) -> Response:
-        server.check_key(request.path_params["key"])
-        body = await _parse_body(request, messages.Preview)
-        return JSONResponse(server.preview(body.record, body.ply))
-
     async def new_game(request: Request) -> Response:
         server.check_key(request.path_params["key"])
         body = await _parse_body(request, messages.NewGame)
-        return JSONResponse({"link": await server.create_game(body)}, 201)
+        return JSONResponse({"link": server.create_game(body)}, 201)
 
     async def delete_game(request: Request) -> Response:
         server.check_key(request.path_params["key"])
@@ -124,7 +119,6 @@ def make_app(server: Server, host: str) -> RequestGuard:
             Route("/start/{key}", start_page),
             Route("/start/{key}/options", options),
             Route("/start/{key}/progress", progress),
-            Route("/start/{key}/preview", preview, methods=["POST"]),
             Route("/start/{key}/games", new_game, methods=["POST"]),
             Route("/start/{key}/games/{id}", delete_game, methods=["DELETE"]),
             Route("/play/{token}", game_page),
@@ -208,7 +202,7 @@ def _handle(
             game.get_node(request.node)
             return session.send_view(connection, request.node)
         case messages.AnalysisRequest():
-            return session.analyse(connection, request.node, request.agent)
+            return session.analyse(connection, request.node)
         case messages.ChartRequest():
             return session.chart(connection, request.enabled)
         case messages.RenameRequest():

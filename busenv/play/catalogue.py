@@ -1,21 +1,17 @@
 """What the start page offers, and which agents a page may request.
 
-Pages can only request agents that run no program and read no file of the page's choice. Agents,
-boards and rules given on the command line are offered as well.
+Pages can only request the agents of a list, and those that the command line names. Boards and
+rules of the command line are offered as well.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-import busenv.networks
 from busenv import EDITIONS, Board, Rules, load_board
-from busenv.agents.specs import AgentSpec, is_spec, parse_spec, short_spec
-from busenv.common.cores import available_cores
-from busenv.error_text import did_you_mean
+from busenv.agents.specs import short_spec
 from busenv.game.board_specs import board_names
 from busenv.play.messages import RequestError
 
@@ -34,7 +30,6 @@ AGENTS = {  # name and description by spec, strongest first
 if not HAS_NETWORKS:
     AGENTS = {spec: level for spec, level in AGENTS.items() if not spec.startswith(("az:", "net:"))}
 CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
-ANALYSTS = ("az:city-4:1000", "uct:1000", "net:city-2", "az:generated-1:1000")
 DEFAULT_OPPONENT = "uct:100"
 CHART_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
@@ -46,9 +41,6 @@ EDITION_DESCRIPTIONS = {
     "up to 20 buses; lines are shared as in capstone-2019",
     "condensed": "up to 20 buses, unlimited line markers",
 }
-MODELS = Path(busenv.networks.__file__).parent / "models"
-SIMPLE_AGENTS = ("random", "greedy", "planner")
-MAX_SIMULATIONS, MAX_SECONDS = 20_000, 20.0
 
 
 @dataclass
@@ -66,20 +58,16 @@ class Catalogue:
     trusted: set[str] = field(default_factory=set)
     seats: tuple[str, ...] = ("me", *[DEFAULT_OPPONENT] * (DEFAULT_PLAYERS - 1))
 
-    def check_agent(self, spec: str) -> None:
-        """Check that a page may request an agent. RequestError: no_such_agent, agent_refused."""
-        if spec in self.trusted or spec in SIMPLE_AGENTS:
-            return
-        if not is_spec(spec):
-            hint = did_you_mean(spec, AGENTS) or f"; allowed: {', '.join(AGENTS)}."
-            raise RequestError("no_such_agent", f"There is no agent {spec[:80]!r}{hint}")
-        parsed = parse_spec(spec)
-        if parsed.kind not in ("uct", "az", "net"):
-            text = "The command line must name programs, Python code and language models."
+    def check_agent(self, spec: str, board: Board) -> None:
+        """Check that a page may let an agent play on a board.
+
+        RequestError: agent_refused.
+        """
+        if spec not in AGENTS and spec not in self.trusted:
+            text = f"The page does not offer {spec[:80]!r}; name it on the command line."
             raise RequestError("agent_refused", text)
-        if parsed.model:
-            _check_model(parsed.model)
-        _check_search(parsed)
+        if spec in CITY_AGENTS and not is_city(board):
+            raise RequestError("agent_refused", f"{spec} plays the city only.")
 
     def find_board(self, fingerprint: str) -> Board | None:
         """Return the board with a fingerprint, if the catalogue has it."""
@@ -115,41 +103,13 @@ def is_city(board: Board) -> bool:
     return board.fingerprint == load_board("city").fingerprint
 
 
-def analysts_of(board: Board) -> list[str]:
-    """Return the agents that pages offer for analyses of games on a board, the default first."""
-    excluded = () if is_city(board) else CITY_AGENTS
-    return [spec for spec in ANALYSTS if spec in AGENTS and spec not in excluded]
+def analyst_of(board: Board) -> str:
+    """Return the spec without its budget of the strongest search that plays on a board."""
+    if not HAS_NETWORKS:
+        return "uct"
+    return "az:city-4" if is_city(board) else "az:generated-1"
 
 
 def agent_name(spec: str) -> str:
     """The displayed name of an agent: its level if it has one, else its spec."""
     return AGENTS[spec][0] if spec in AGENTS else short_spec(spec)
-
-
-def with_seconds(spec: str, seconds: float) -> str:
-    """The spec of a search with another budget in seconds; other specs are unchanged."""
-    is_search = parse_spec(spec).kind in ("uct", "az")
-    return f"{spec.rpartition(':')[0]}:{seconds:g}s" if is_search else spec
-
-
-def _check_search(spec: AgentSpec) -> None:
-    cores = available_cores()
-    seconds = MAX_SECONDS if spec.seconds is None else spec.seconds
-    fits = (spec.simulations or 1) <= MAX_SIMULATIONS and 0 < seconds <= MAX_SECONDS
-    if not fits or spec.threads > cores:
-        raise RequestError(
-            "agent_refused",
-            f"{spec.text[:80]} is outside of the limits of this server; allowed: 1 to "
-            f"{MAX_SIMULATIONS:,} simulations, more than 0 to {MAX_SECONDS:g} seconds, 1 to "
-            f"{cores} threads",
-        )
-
-
-def _check_model(name: str) -> None:
-    models = sorted(path.stem for path in MODELS.glob("*.safetensors"))
-    if name not in models:
-        raise RequestError(
-            "no_such_agent",
-            f"There is no model {name[:80]!r}; allowed: {', '.join(models)}, or a path that the "
-            "command line names.",
-        )

@@ -7,25 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from busenv import Board, IllegalActionError, Record
-from busenv.play.game_store import GameEvent, GameHeader
+from busenv.play.game_store import GameEvent, GameHeader, Participant
 from busenv.play.game_tree import GameNode, GameTree
 from busenv.play.messages import RequestError
 
 DEFAULT_DELAY = 0.6  # seconds; "normal" on the page
 Status = Literal["over", "paused", "forced", "agent", "person"]
-
-
-@dataclass(frozen=True)
-class Participant:
-    """The holder of a link. The host created the game; a spectator has no seats."""
-
-    role: Literal["host", "friend", "spectator"]
-    seats: tuple[int, ...]
-    token: str
 
 
 class GameSession:
@@ -48,7 +38,6 @@ class GameSession:
         self.node, self.delay = 0, DEFAULT_DELAY
         self.paused, self.failure, self.last_change = False, "", ""
         self.moved_at = time.monotonic()
-        self.participants = _participants(header)
 
     def restore(self, events: Sequence[GameEvent]) -> None:
         """Apply saved events. ValueError if they do not fit the game."""
@@ -65,6 +54,13 @@ class GameSession:
                     self.node = self.tree.add(event.parent, event.action)
         except IndexError:
             raise ValueError("an event names a seat or node that does not exist") from None
+
+    def link(self, role: str, seats: Sequence[int] = ()) -> str | None:
+        """The address of a participant's page by role, and by seats of a friend; None for none."""
+        for one in self.header.participants:
+            if one.role == role and (role != "friend" or one.seats == tuple(seats)):
+                return f"/play/{one.token}"
+        return None
 
     @property
     def current(self) -> GameNode:
@@ -217,18 +213,3 @@ def _check_host(participant: Participant) -> None:
     if participant.role != "host":
         text = "Only the host can take back moves, pause the game and set its speed."
         raise RequestError("only_host", text)
-
-
-def _participants(header: GameHeader) -> dict[str, Participant]:
-    """The holders of a game's links by token."""
-    host_seats = tuple(k for k, seat in enumerate(header.seats) if seat.kind == "me")
-    participants = [
-        Participant("host", host_seats, header.tokens.host),
-        Participant("spectator", (), header.tokens.spectator),
-    ]
-    for k, (seat, token) in enumerate(zip(header.seats, header.tokens.seats, strict=True)):
-        if (seat.kind == "friend") != (token is not None):
-            raise ValueError(f"seat {k} has kind {seat.kind!r}; only a friend's seat has a token")
-        if token is not None:
-            participants.append(Participant("friend", (k,), token))
-    return {participant.token: participant for participant in participants}

@@ -24,12 +24,15 @@ MAX_SIZE = 8 * 2**20  # bytes to which a game may grow; a long one takes 20,000
 Token = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{20,64}$")]
 
 
-class LinkTokens(Schema):
-    """The secrets of a game's links. seats: one for each friend's seat, else None."""
+class Participant(Schema):
+    """The holder of a link. The host created the game; a spectator has no seats.
 
-    host: Token
-    spectator: Token
-    seats: list[Token | None]
+    token: the secret of the link.
+    """
+
+    role: Literal["host", "friend", "spectator"]
+    seats: tuple[SeatIndex, ...]
+    token: Token
 
 
 class GameHeader(Schema):
@@ -41,7 +44,7 @@ class GameHeader(Schema):
     created: Annotated[str, Field(max_length=40)]
     record: dict[str, Any]
     seats: Annotated[list[Seat], Field(min_length=3, max_length=5)]
-    tokens: LinkTokens
+    participants: list[Participant]
 
 
 class GameEvent(Schema):
@@ -107,10 +110,12 @@ def _write(path: Path, content: str) -> None:
     write_whole(path, content, mode=0o600)
 
 
-def new_tokens(seats: list[Seat]) -> LinkTokens:
-    """Create the secrets of a new game's links."""
-    return LinkTokens(
-        host=secrets.token_urlsafe(18),
-        spectator=secrets.token_urlsafe(18),
-        seats=[secrets.token_urlsafe(18) if seat.kind == "friend" else None for seat in seats],
-    )
+def new_participants(seats: list[Seat]) -> list[Participant]:
+    """Create the holders of a new game's links, with new secrets."""
+    own = tuple(k for k, seat in enumerate(seats) if seat.kind == "me")
+    friends = [k for k, seat in enumerate(seats) if seat.kind == "friend"]
+    return [
+        Participant(role="host", seats=own, token=secrets.token_urlsafe(18)),
+        Participant(role="spectator", seats=(), token=secrets.token_urlsafe(18)),
+        *(Participant(role="friend", seats=(k,), token=secrets.token_urlsafe(18)) for k in friends),
+    ]

@@ -21,7 +21,7 @@ from busenv.error_text import printable
 from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules
 from busenv.play.app import make_app
-from busenv.play.catalogue import SIMPLE_AGENTS, Catalogue
+from busenv.play.catalogue import AGENTS, Catalogue
 from busenv.play.game_store import GameStore
 from busenv.play.messages import MAX_REQUEST, NewGame, RequestError, Seat
 from busenv.play.request_guard import is_loopback
@@ -144,7 +144,7 @@ def make_catalogue(
     name = rules_value.name
     if name == "custom" and not isinstance(rules, Rules):
         name = Path(rules).stem
-    for spec in {*seats}.difference(PEOPLE, SIMPLE_AGENTS):
+    for spec in {*seats}.difference(PEOPLE, AGENTS):
         try:
             make_agent(spec).close()
         except ValueError as error:
@@ -248,7 +248,7 @@ async def first_link(server: Server, new: NewGame | None) -> str:
     if new is None:
         return f"/start/{server.key}"
     try:
-        return await server.create_game(new)
+        return server.create_game(new)
     except RequestError as error:
         raise ValueError(error.message) from None
 

@@ -82,7 +82,6 @@ class AnalysisRequest(Schema):
 
     type: Literal["analysis"]
     node: Number | None = None
-    agent: AgentSpec | None = None
 
 
 class ChartRequest(Schema):
@@ -118,7 +117,7 @@ class Seat(Schema):
 
 
 class NewGame(Schema):
-    """The settings of a new game; `record` and `ply` continue a recorded game."""
+    """The settings of a new game; `record` continues a recorded game."""
 
     seats: Annotated[list[Seat], Field(min_length=3, max_length=5)]
     rules: str | None = None
@@ -126,14 +125,6 @@ class NewGame(Schema):
     first_player: SeatIndex | None = None
     seed: Seed = None
     record: str | None = None
-    ply: Number | None = None
-
-
-class Preview(Schema):
-    """A record whose position the start page shows. ply: by default the last one."""
-
-    record: str
-    ply: Number | None = None
 
 
 def parse_request(text: str) -> AnyRequest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +12,9 @@ from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.play.agent_pool import PositionAnalysis
-from busenv.play.catalogue import agent_name, analysts_of
-from busenv.play.game_session import GameSession, Participant
+from busenv.play.catalogue import agent_name
+from busenv.play.game_session import GameSession
+from busenv.play.game_store import Participant
 from busenv.play.game_tree import GameNode, GameTree, game_from_state
 from busenv.play.messages import Seat
 from busenv.render.click_targets import click_targets, target_shapes
@@ -172,16 +172,14 @@ def init(game: GameSession, participant: Participant, host_info: dict[str, Any])
         "type": "init",
         **DRAWING,
         "you": {"role": participant.role, "seats": [*participant.seats]},
-        "analysts": {spec: f"{agent_name(spec)} ({spec})" for spec in analysts_of(game.tree.board)},
         **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }
 
 
 def participants(
-    game: GameSession, participant: Participant, connections: Mapping[str, int]
+    game: GameSession, participant: Participant, holders: list[Participant]
 ) -> dict[str, Any]:
-    """The players' names, and how many pages are open. connections: pages by token."""
-    pages = [(game.participants[token], number) for token, number in connections.items()]
+    """The players' names, and how many pages are open. holders: of the open pages."""
     seats = []
     for k, seat in enumerate(game.seats):
         yours = seat.kind != "agent" and k in participant.seats and not seat.name
@@ -191,10 +189,10 @@ def participants(
                 "kind": seat.kind,
                 "name": "you" if yours else seat_name(seat, k),
                 "spec": short_spec(seat.spec) if seat.spec else None,
-                "connections": sum(number for holder, number in pages if k in holder.seats),
+                "connections": sum(k in holder.seats for holder in holders),
             }
         )
-    spectators = sum(number for holder, number in pages if holder.role == "spectator")
+    spectators = sum(holder.role == "spectator" for holder in holders)
     return {"type": "participants", "seats": seats, "spectators": spectators}
 
 

@@ -17,10 +17,9 @@ from busenv.error_text import quote
 from busenv.game.board_specs import recorded_board
 from busenv.play import agent_pool, serializers
 from busenv.play.agent_pool import AgentPool, AgentTaskError
-from busenv.play.catalogue import PREPARED, SIMPLE_AGENTS, Catalogue, is_city
-from busenv.play.game_session import GameSession, Participant
-from busenv.play.game_store import GameEvent, GameHeader, GameStore, new_tokens
-from busenv.play.game_tree import GameTree
+from busenv.play.catalogue import PREPARED, Catalogue
+from busenv.play.game_session import GameSession
+from busenv.play.game_store import GameEvent, GameHeader, GameStore, Participant, new_participants
 from busenv.play.messages import NewGame, RequestError, Seat
 from busenv.play.session import Session
 from busenv.render.phrases import headline
@@ -92,7 +91,7 @@ class Server:
         if not secrets.compare_digest(key.encode(), self.key.encode()):
             raise RequestError("no_such_page", "Open the link that the terminal shows.", 404)
 
-    async def create_game(self, new: NewGame) -> str:
+    def create_game(self, new: NewGame) -> str:
         """Create a game and return the host's link.
 
         RequestError: bad_game, bad_record, too_many_games, not_saved, and those of
@@ -103,11 +102,11 @@ class Server:
                 raise RequestError("bad_game", f"Seat {k} has no agent: choose one.")
             if seat.kind != "agent" and seat.spec is not None:
                 raise RequestError("bad_game", f"Seat {k} is a person and has no spec.")
-        record, board, ply = self._initial_record(new)
-        game = Game.from_record(_without_actions(record), board)
-        for spec in {seat.spec for seat in new.seats if seat.spec}:
-            await self._check_agent(spec, game)
-        return self._create(record, board, ply, new.seats)
+        record, board = self._initial_record(new)
+        for seat in new.seats:
+            if seat.spec:
+                self.catalogue.check_agent(seat.spec, board)
+        return self._create(record, board, new.seats).link("host") or ""
 
     def delete_game(self, game_id: str) -> None:
         """Delete a game, and disconnect its pages. RequestError: no_such_page, not_saved."""
@@ -134,78 +133,45 @@ class Server:
         if start.position is None:
             seed = secrets.randbits(63)
             start = Game(start.players, start.rules, board, seed=seed).record()
-        link = self._create(start, board, 0, game.seats)
-        new, _ = self.find(link.rpartition("/")[2])
-        tokens = {(one.role, one.seats): one.token for one in new.game.participants.values()}
+        new = self._create(start, board, game.seats)
         for connection in session.connections:
-            participant = connection.participant
-            token = tokens[participant.role, participant.seats]
-            connection.send({"type": "rematch", "link": f"/play/{token}"})
+            link = new.link(connection.participant.role, connection.participant.seats)
+            connection.send({"type": "rematch", "link": link})
 
     def host_info(self, session: Session) -> dict[str, Any]:
         """The links and addresses that only the host receives."""
-        tokens = session.game.header.tokens
-        seats = [token and f"/play/{token}" for token in tokens.seats]
-        links = {"start": f"/start/{self.key}", "spectator": f"/play/{tokens.spectator}"}
-        return {"links": {**links, "seats": seats}, "addresses": self.addresses}
+        game = session.game
+        links = {
+            "start": f"/start/{self.key}",
+            "spectator": game.link("spectator"),
+            "seats": [game.link("friend", [seat]) for seat in range(len(game.seats))],
+        }
+        return {"links": links, "addresses": self.addresses}
 
     def start_options(self) -> dict[str, Any]:
         """The options and the saved games that the start page shows."""
         games = [session.game for session in self._sessions.values()]
         newest = sorted(games, key=lambda game: game.header.created)[: -MAX_LISTED - 1 : -1]
         summaries = [_summary(game) for game in newest]
-        return {**serializers.DRAWING, **self.catalogue.to_dict(), "games": summaries}
+        return {**self.catalogue.to_dict(), "games": summaries}
 
-    def preview(self, text: str, ply: int | None) -> dict[str, Any]:
-        """The position of a record after some plies, by default all.
-
-        RequestError: bad_record, bad_game.
-        """
-        tree = self._parse_record(text)
-        plies = len(tree.nodes) - 1
-        _check_ply(ply, plies)
-        node = plies if ply is None else ply  # nodes are numbered by ply without branches
-        return {
-            "players": tree.start.players,
-            "plies": plies,
-            "ply": node,
-            "over": tree.nodes[node].turn < 0,
-            "is_city": is_city(tree.board),
-            "view": serializers.view(tree, node, None),
-        }
-
-    async def _check_agent(self, spec: str, game: Game) -> None:
-        """Check that an agent can play a game.
-
-        RequestError: no_such_agent, and those of `Catalogue.check_agent`.
-        """
-        self.catalogue.check_agent(spec)
-        if spec in SIMPLE_AGENTS or spec.startswith("uct") or game.is_over:
-            return
-        try:
-            await self._movers.call(agent_pool.check, spec, game.board.fingerprint, game)
-        except AgentTaskError as error:
-            raise RequestError("no_such_agent", str(error)) from None
-
-    def _initial_record(self, new: NewGame) -> tuple[Record, Board, int]:
-        """The record that a new game begins with, its board, and the current ply."""
+    def _initial_record(self, new: NewGame) -> tuple[Record, Board]:
+        """The record that a new game begins with, and its board."""
         players = len(new.seats)
         if new.record is not None:
-            tree = self._parse_record(new.record)
-            record = tree.record(len(tree.nodes) - 1)
+            record, board = self._parse_record(new.record)
             if record.players != players:
                 raise RequestError(
                     "bad_game", f"{players} seats; the record has {record.players} players."
                 )
-            _check_ply(new.ply, len(record.actions))
-            return record, tree.board, len(record.actions) if new.ply is None else new.ply
+            return record, board
         if new.first_player is not None and new.first_player >= players:
             raise RequestError(
                 "bad_game", f"first player is {new.first_player}; allowed: 0 to {players - 1}"
             )
         rules = _lookup("rules", new.rules, self.catalogue.rules)
         board = _lookup("board", new.board, self.catalogue.boards)
-        return Game(players, rules, board, new.first_player, new.seed).record(), board, 0
+        return Game(players, rules, board, new.first_player, new.seed).record(), board
 
     def _board_of(self, record: Record) -> Board:
         """The board of a record. ValueError if neither the catalogue nor the generator has it."""
@@ -217,22 +183,17 @@ class Server:
             raise ValueError(f"there is no board {name} here; name its file by --board")
         return board
 
-    def _parse_record(self, text: str) -> GameTree:
-        """Parse and check a record. RequestError: bad_record."""
+    def _parse_record(self, text: str) -> tuple[Record, Board]:
+        """Parse and check a record; return it with its board. RequestError: bad_record."""
         try:
             record = Record.from_json(text)
             board = self._board_of(record)
-            game = Game.from_record(record, board)
-            tree = GameTree(_without_actions(record), board)
+            return Game.from_record(record, board).record(), board
         except ValueError as error:
             raise RequestError("bad_record", str(error)) from None
-        node = 0
-        for action in game.history:
-            node = tree.add(node, action)
-        return tree
 
-    def _create(self, record: Record, board: Board, ply: int, seats: list[Seat]) -> str:
-        """Save and start a new game; return the host's link.
+    def _create(self, record: Record, board: Board, seats: list[Seat]) -> GameSession:
+        """Save and start a new game.
 
         RequestError: too_many_games, not_saved.
         """
@@ -244,25 +205,20 @@ class Server:
             created=time.strftime("%Y-%m-%d %H:%M:%S"),
             record=_without_actions(record).to_dict(),
             seats=seats,
-            tokens=new_tokens(seats),
+            participants=new_participants(seats),
         )
         events: list[dict[str, Any]] = []
         session = self._make_session(header, board, events.append)
-        game = session.game
         for action in record.actions:
-            game.advance(action)
-        if ply < len(record.actions):
-            host = game.participants[header.tokens.host]
-            game.jump(host, game.node, ply)
-            game.pause(host, enabled=False)
+            session.game.advance(action)
         try:
             self.store.create(header, events)
         except OSError as error:
             text = f"The game cannot be saved in {self.store.folder}: {error.strerror or error}"
             raise RequestError("not_saved", text, 507) from None
-        game.save = partial(self.store.append, header.id)
+        session.game.save = partial(self.store.append, header.id)
         self._add(session)
-        return f"/play/{header.tokens.host}"
+        return session.game
 
     def _restore(self, header: GameHeader, events: list[GameEvent]) -> Session:
         """A session with the events of a saved game. ValueError if they do not fit it."""
@@ -279,8 +235,8 @@ class Server:
     def _add(self, session: Session) -> None:
         """Make a session reachable, and start its agents."""
         self._sessions[session.game.header.id] = session
-        for token, participant in session.game.participants.items():
-            self._by_token[token] = session, participant
+        for participant in session.game.header.participants:
+            self._by_token[participant.token] = session, participant
         session.restart_agents()
 
 
@@ -313,16 +269,11 @@ def _lookup(kind: str, name: str | None, entries: dict[str, Any]) -> Any:
     return entries[name]
 
 
-def _check_ply(ply: int | None, plies: int) -> None:
-    if ply is not None and ply > plies:
-        raise RequestError("bad_game", f"ply is {ply}; allowed: 0 to {plies}")
-
-
 def _summary(game: GameSession) -> dict[str, Any]:
     """A game in the list of the start page."""
     return {
         "id": game.header.id,
-        "link": f"/play/{game.header.tokens.host}",
+        "link": game.link("host"),
         "created": game.header.created,
         "seats": [serializers.seat_name(seat, k) for k, seat in enumerate(game.seats)],
         "headline": headline(game.tree.position_game(game.node).position()),

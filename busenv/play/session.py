@@ -10,7 +10,6 @@ import asyncio
 import json
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -22,9 +21,9 @@ from busenv.game.board import Board
 from busenv.play import agent_pool, serializers
 from busenv.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
 from busenv.play.analysis import Run, analyse_game, analyse_position, run_analysis
-from busenv.play.catalogue import Catalogue, analysts_of
-from busenv.play.game_session import GameSession, Participant
-from busenv.play.game_store import GameHeader
+from busenv.play.catalogue import Catalogue
+from busenv.play.game_session import GameSession
+from busenv.play.game_store import GameHeader, Participant
 from busenv.play.game_tree import GameTree
 from busenv.play.messages import RequestError
 
@@ -121,7 +120,7 @@ class Session:
     async def _agent_action(self) -> int:
         game = self.game
         spec = game.seats[game.current.turn].spec or ""
-        self.catalogue.check_agent(spec)
+        self.catalogue.check_agent(spec, game.tree.board)
         if spec in LOCAL_AGENTS:
             return LOCAL_AGENTS[spec].act(game.tree.position_game(game.node))
         context = game.tree.board.fingerprint
@@ -131,14 +130,10 @@ class Session:
 
     def publish(self) -> None:
         """Send the state to every page."""
-        states: dict[str, str] = {}
         for connection in self.connections:
             self._send_tree(connection)
             self.send_view(connection, self.game.node)
-            participant = connection.participant
-            if participant.token not in states:
-                states[participant.token] = to_json(serializers.state(self.game, participant))
-            connection.send(states[participant.token])
+            connection.send(serializers.state(self.game, connection.participant))
 
     def connect(self, connection: Connection, host_info: dict[str, Any]) -> None:
         """Add a page and send it the whole game."""
@@ -158,9 +153,9 @@ class Session:
 
     def publish_participants(self) -> None:
         """Send every page the players' names and the numbers of open pages."""
-        counts = Counter(connection.participant.token for connection in self.connections)
+        holders = [connection.participant for connection in self.connections]
         for connection in self.connections:
-            connection.send(serializers.participants(self.game, connection.participant, counts))
+            connection.send(serializers.participants(self.game, connection.participant, holders))
 
     def _send_tree(self, connection: Connection) -> None:
         tree = self.game.tree
@@ -182,10 +177,10 @@ class Session:
 
     # ------------------------------------------------------------ analyses
 
-    def analyse(self, connection: Connection, node: int | None, spec: str | None) -> None:
+    def analyse(self, connection: Connection, node: int | None) -> None:
         """Send a page the analysis of a node from now on; None ends it.
 
-        RequestError: only_watching, no_such_node, game_over, and those of `Catalogue.check_agent`.
+        RequestError: only_watching, no_such_node, game_over.
         """
         if node is None:
             return self._start(connection, "analysis", None)
@@ -193,9 +188,7 @@ class Session:
             raise RequestError("only_watching", "Hints and analyses are for players only.")
         if self.game.get_node(node).turn < 0:
             raise RequestError("game_over", "The game is over at this move.")
-        spec = spec or analysts_of(self.game.tree.board)[0]
-        self.catalogue.check_agent(spec)
-        run = partial(analyse_position, self.game.tree, node, self.analysts, spec)
+        run = partial(analyse_position, self.game.tree, node, self.analysts)
         self._start(connection, "analysis", run)
 
     def chart(self, connection: Connection, enabled: bool) -> None:

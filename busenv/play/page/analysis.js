@@ -60,8 +60,8 @@ export function clearMarks() { clearLayer("marks"); }
 
 export function showAnalysis({ chances, best_moves: bestMoves, simulations, running }) {
   showChances(chances);
-  $("effort").textContent = "Chance to win" + (simulations === null ? ""
-    : `, ${simulations.toLocaleString("en")} simulations${running ? "…" : ""}`);
+  $("effort").textContent = "Chance to win, "
+    + `${simulations.toLocaleString("en")} simulations${running ? "…" : ""}`;
   showBestMoves(bestMoves.map(({ text, share }) => [element("span", text), share]));
   markBestMoves(bestMoves);
 }

@@ -32,7 +32,6 @@ const handlers = {
     [init, state, drawnNode, choicesNode, viewedNode] = [message, null, null, null, null];
     views.clear();
     clearMoves();
-    showAnalysts();
     for (const id of ["undo", "redo", "pause", "speed", "jump"])
       $(id).hidden = init.you.role !== "host";
     $("hint").hidden = $("analyse").hidden = init.you.role === "spectator";
@@ -235,13 +234,6 @@ function editName(seat) {
   input.focus();
 }
 
-function showAnalysts() {
-  const selected = $("analyst").value;
-  $("analyst").replaceChildren(
-    ...Object.entries(init.analysts).map(([spec, name]) => new Option(name, spec)));
-  if (selected in init.analysts) $("analyst").value = selected;
-}
-
 function playsSeveral() { return init.you.seats.length > 1; }
 
 function nameOf(seat) {
@@ -310,7 +302,7 @@ function requestAnalysis() {
   clearAnalysis(isOver(drawnNode) ? "The game is over at this move." : "Searching…");
   if (hintNode !== drawnNode) dropHint();
   const wanted = (analysing || hintNode !== null) && !isOver(drawnNode);
-  send({ type: "analysis", node: wanted ? drawnNode : null, agent: $("analyst").value });
+  send({ type: "analysis", node: wanted ? drawnNode : null });
 }
 
 /** Show the best move of the analysis; while the panel is open, as it changes. */
@@ -379,7 +371,6 @@ const commands = {
 };
 for (const [id, command] of Object.entries(commands)) $(id).onclick = command;
 $("delay").onchange = () => send({ type: "delay", seconds: +$("delay").value });
-$("analyst").onchange = requestAnalysis;
 const viewCommands = {
   Home: () => viewNode(0), PageUp: () => viewStep(-1), PageDown: () => viewStep(1),
   End: () => viewNode(state.node),

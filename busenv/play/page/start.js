@@ -1,16 +1,13 @@
 // The start page: players, rules and board of a new game, or a record to continue.
 
 import { element, seatBadge } from "/static/page.js";
-import { initDrawing, showParts } from "./drawing.js";
 
 const $ = (id) => document.getElementById(id);
 const path = location.pathname.replace(/\/$/, "");
-const OTHER = "another agent…";
 const PROGRESS_DELAY = 400;  // milliseconds between two requests of the progress
-const PREVIEW_DELAY = 120;  // milliseconds from a change of the ply to the request
 const RECORD_FIELDS = ["rules", "board-name", "first", "seed"];  // fixed by a record
 
-let record = null, recordIsCity = false, hasDrawing = false, timer = null;
+let record = null, recordBoard = "";  // the text of a record, and the name of its board
 
 async function request(route, body, method = "POST") {
   const settings = body && { method, headers: { "Content-Type": "application/json" },
@@ -31,26 +28,25 @@ function isPerson(value) { return value === "me" || value === "friend"; }
 
 function addSeat(value) {
   const row = element("div", "", "row"), seat = seatRows().length;
-  const player = element("select"), detail = element("input");
+  const player = element("select"), name = element("input");
   player.append(new Option("You", "me"), new Option("A friend (by link)", "friend"),
     ...options.agents.map(({ spec, name, description }) =>
-      new Option(`${name ? `${name}: ` : ""}${description} (${spec})`, spec)),
-    new Option(OTHER, OTHER));
+      new Option(`${name ? `${name}: ` : ""}${description} (${spec})`, spec)));
   player.setAttribute("aria-label", `Player at seat ${seat}`);
-  row.append(seatBadge(seat), player, detail);
-  const listed = [...player.options].some((option) => option.value === value);
-  player.value = listed ? value : OTHER;
-  if (!listed) detail.value = value;
-  player.onchange = () => { detail.value = ""; updateDetail(player, detail); };
+  name.maxLength = 40;
+  name.placeholder = "name";
+  name.setAttribute("aria-label", "Name");
+  row.append(seatBadge(seat), player, name);
+  player.value = value;
+  player.onchange = showNames;
   $("seats").append(row);
-  updateDetail(player, detail);
   disableCityAgents();
 }
 
 /** Disable agents that play only the city if the game is on another board. */
 function disableCityAgents() {
-  const isCity = record === null
-    ? options.city_boards.includes($("board-name").value) : recordIsCity;
+  const board = record === null ? $("board-name").value : recordBoard;
+  const isCity = options.city_boards.includes(board);
   const cityOnly = options.agents.filter(({ city_only }) => city_only).map(({ spec }) => spec);
   for (const row of seatRows()) {
     const player = row.querySelector("select");
@@ -61,32 +57,23 @@ function disableCityAgents() {
   }
 }
 
-/** Adapt a seat's text field: a person's name, or the spec of another agent. */
-function updateDetail(player, detail) {
-  const person = isPerson(player.value);
-  detail.hidden = !person && player.value !== OTHER;
-  detail.maxLength = person ? 40 : 4000;
-  detail.placeholder = person ? "name" : "spec, such as uct:0.5s";
-  detail.setAttribute("aria-label", person ? "Name" : "Agent spec");
-  if (person) detail.removeAttribute("list");
-  else detail.setAttribute("list", "specs");
-  showSeveral();
-}
-
-function showSeveral() {
+/** Show a name's field for each person. */
+function showNames() {
+  for (const row of seatRows())
+    row.querySelector("input").hidden = !isPerson(row.querySelector("select").value);
   $("several").hidden = seatRows().filter((row) => readSeat(row).kind === "me").length < 2;
 }
 
 function readSeat(row) {
-  const [player, detail] = row.querySelectorAll("select, input");
-  if (isPerson(player.value)) return { kind: player.value, name: detail.value };
-  return { kind: "agent", spec: player.value === OTHER ? detail.value.trim() : player.value };
+  const [player, name] = row.querySelectorAll("select, input");
+  if (isPerson(player.value)) return { kind: player.value, name: name.value };
+  return { kind: "agent", spec: player.value };
 }
 
 function setSeatCount(count) {
   while (seatRows().length > count) seatRows().at(-1).remove();
   while (seatRows().length < count) addSeat(options.default_opponent);
-  showSeveral();
+  showNames();
   $("add-seat").disabled = record !== null || count >= Math.max(...options.players);
   $("remove-seat").disabled = record !== null || count <= Math.min(...options.players);
   const first = $("first").value;
@@ -99,51 +86,29 @@ function setSeatCount(count) {
 
 async function loadRecord() {
   const [file] = $("file").files;
-  if (!file) return;
+  if (!file) return removeRecord();
   showError("");
   try {
-    const text = await file.text(), preview = await request("/preview", { record: text });
-    [record, recordIsCity] = [text, preview.is_city];
+    const text = await file.text(), { players, board } = JSON.parse(text);
+    if (!options.players.includes(players)) throw new Error(`it has ${players} players`);
+    [record, recordBoard] = [text, board.name];
     for (const id of RECORD_FIELDS) $(id).disabled = true;
-    setSeatCount(preview.players);
+    setSeatCount(players);
     disableCityAgents();
-    $("ply").max = preview.plies;
-    showPreview(preview);
+    $("remove-record").hidden = false;
   } catch (error) {
     removeRecord();
-    showError(error);
+    showError(`This file is not a record: ${error.message}`);
   }
 }
 
-function showPreview({ ply, plies, over, view }) {
-  $("preview").hidden = false;
-  $("ply").value = ply;
-  $("position").textContent = `After ${ply} of ${plies} moves. ${view.headline}`
-    + (over ? ". The game is over here: choose an earlier move to continue from" : "");
-  if (!hasDrawing) initDrawing(options, Object.keys(view.parts));
-  hasDrawing = true;
-  showParts(view.parts);
-}
-
 function removeRecord() {
-  clearTimeout(timer);
   record = null;
   $("file").value = "";
-  $("preview").hidden = true;
+  $("remove-record").hidden = true;
   for (const id of RECORD_FIELDS) $(id).disabled = false;
   setSeatCount(seatRows().length);
   disableCityAgents();
-}
-
-function changePly() {
-  clearTimeout(timer);
-  timer = setTimeout(async () => {
-    const ply = +$("ply").value, text = record;
-    try {
-      const preview = await request("/preview", { record: text, ply });
-      if (record === text && +$("ply").value === ply) showPreview(preview);
-    } catch (error) { if (record === text) showError(error); }
-  }, PREVIEW_DELAY);
 }
 
 // ---- the game
@@ -155,7 +120,7 @@ async function startGame(event) {
   try {
     await prepared;
     const game = { seats: seatRows().map(readSeat), rules: $("rules").value,
-      board: $("board-name").value, record, ply: record === null ? null : +$("ply").value,
+      board: $("board-name").value, record,
       first_player: $("first").value === "" ? null : +$("first").value,
       seed: $("seed").value || null };
     location.href = (await request("/games", game)).link;
@@ -207,7 +172,6 @@ function showEdition() {
 
 const prepared = showProgress().catch(showError);
 const options = await request("/options");
-for (const { spec } of options.agents) $("specs").append(new Option(spec));
 for (const { name } of options.editions) $("rules").append(new Option(name));
 for (const name of options.boards) $("board-name").append(new Option(name));
 options.seats.forEach(addSeat);
@@ -220,5 +184,4 @@ $("rules").onchange = showEdition;
 $("board-name").onchange = disableCityAgents;
 $("file").onchange = loadRecord;
 $("remove-record").onclick = removeRecord;
-$("ply").oninput = changePly;
 $("form").onsubmit = startGame;
