@@ -186,30 +186,20 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self._turn_infos: dict[str, dict[str, Any]] | None = None
         self._last_illegal: frozenset[str] = frozenset()  # agents whose last action was illegal
+        self._write_infos()
         self.agent_selection = self.agents[self.game.current_player]
         if self.render_mode == "human":
             self.render()
 
-    @property
-    def infos(self) -> dict[str, dict[str, Any]]:
-        """Fresh dicts by agent, with "illegal_action" unless illegal="raise".
-
-        With observation_keys=None they hold "action_mask" as well, and are the same until the next
-        step: PettingZoo's API test compares them.
-        """
-        if self._turn_infos is not None:
-            return self._turn_infos
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        if self._illegal != "raise":
-            for agent, info in infos.items():
+    def _write_infos(self) -> None:
+        """Write what became of illegal actions, and the masks with observation_keys=None."""
+        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        for agent, info in self.infos.items():
+            if self._illegal != "raise":
                 info["illegal_action"] = np.array(agent in self._last_illegal)
-        if self.observation_format.keys is None:
-            for agent, info in infos.items():
+            if self.observation_format.keys is None:
                 info["action_mask"] = self._mask(agent)
-            self._turn_infos = infos
-        return infos
 
     def _mask(self, agent: str) -> np.ndarray:
         if self._seats[agent] == self.game.current_player:
@@ -245,7 +235,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
 
         Raises IllegalActionError for an illegal action with illegal="raise", without any change.
         """
-        agent, self._turn_infos = self.agent_selection, None
+        agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
@@ -277,6 +267,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
             self.terminations = dict.fromkeys(self.agents, True)
         else:
             self.agent_selection = self.possible_agents[int(state["seat"])]
+        self._write_infos()
         # Named rewards are zero unless points change or the game ends, both of which are rare.
         score = int(state["delivered"]), int(state["clock_stones"])
         if self._reward_is_custom or over or score != self._score:
@@ -304,6 +295,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         self._last_illegal = frozenset([loser])
         self._cumulative_rewards[loser] = 0.0
         self.terminations = dict.fromkeys(self.agents, True)
+        self._write_infos()
         self._set_rewards({agent: -1.0 if agent == loser else 0.0 for agent in self.agents})
 
     def render(self) -> str | np.ndarray | None:
