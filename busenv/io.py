@@ -16,28 +16,15 @@ LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long ga
 def read_bounded(
     path: str | Path, error: type[ValueError] = ValueError, limit: int = LARGEST
 ) -> bytes:
-    """Read a regular file of at most `limit` bytes.
+    """Read a file of at most `limit` bytes.
 
-    Raises `error` for a larger file, a device or a pipe, TypeError for what is not a path, and
-    OSError, with one sentence as its text, for a file that cannot be read.
+    Raises `error` for a larger file, TypeError for what is not a path, and OSError.
     """
     if not isinstance(path, (str, os.PathLike)):  # open() takes a number as a file that is open
         raise TypeError(f"path is {path!r}; allowed: a string or a Path")
-    try:
-        status = os.stat(path)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise error(f"{path} is not a regular file")
-        with open(path, "rb") as file:
-            # Python allocates what it is asked for, and the file may grow.
-            data = file.read(min(limit, status.st_size) + 1)
-    except OSError as failed:
-        if isinstance(failed, FileNotFoundError):
-            reason = f"there is no file {path}"
-        elif os.path.isdir(path):  # some systems report another error for a folder
-            reason = f"{path} is a folder, not a file"
-        else:
-            reason = f"{path} cannot be read: {failed.strerror}"
-        raise type(failed)(reason) from None
+    with open(path, "rb") as file:
+        # Python allocates what it is asked for, and the file may grow.
+        data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
     check_length(data, str(path), error, limit)
     return data
 
@@ -75,10 +62,6 @@ def write_whole(path: str | Path, content: str | bytes, mode: int | None = None)
     """
     path = Path(os.path.realpath(path))
     data = content.encode("utf-8") if isinstance(content, str) else content
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder")
     opener = None if mode is None else partial(os.open, mode=mode)
     name = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:

@@ -34,7 +34,7 @@ def test_invalid_commands_print_usage(arguments: list[str], capsys: pytest.Captu
         ("rate greedy random --out file.json", "file.json is a file; allowed: a folder"),
         ("rate greedy random --out=", "argument --out: it is empty; give the path of a folder"),
         ("show file.json:3", "only a .jsonl file has numbered games; name file.json alone"),
-        ("replay GAME -o folder", "folder: it is a folder"),
+        ("replay GAME -o folder", "folder: Is a directory"),
         ("train folder", "folder is not a run folder: it has no run.json"),
         (
             "train quick --set method=dqn",
