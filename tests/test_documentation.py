@@ -14,7 +14,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from busenv import load_board
+from busenv import Batch, load_board
 from busenv.agents import SPECS
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.pettingzoo import raw_env
@@ -168,9 +168,9 @@ def test_the_environment_pages_list_every_setting() -> None:
     pages = ROOT / "docs/environments.md", ROOT / "docs/text_environment.md"
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
     rows = {*re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)}
-    for environment in (BusEnv, BusVectorEnv, BusVecEnv, raw_env, TextEnv):
-        settings = {*inspect.signature(environment.__init__).parameters} - {"self", "settings"}
-        assert settings <= rows, environment
+    for environment in (BusEnv, Batch, BusVectorEnv, BusVecEnv, raw_env, TextEnv):
+        settings = {*inspect.signature(environment.__init__).parameters}
+        assert settings <= rows | {"self", "settings", "num_games"}, environment
 
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)

@@ -7,6 +7,7 @@ from busenv import Game
 from busenv.batch.batch import Batch
 from busenv.core.bots import GREEDY, RANDOM
 from busenv.core.state import OVER
+from busenv.observation import absolute_action
 from tests.support.play import picks
 
 
@@ -24,9 +25,7 @@ def test_skip_forced_plays_the_games_of_the_plain_rules(players: int, relative_t
     while ended < 20:
         assert (batch.masks.sum(axis=1) > 1).all()
         actions = picks(batch.masks, rng)
-        absolute = [
-            _absolute(g, int(a), relative_types) for g, a in zip(games, actions, strict=True)
-        ]
+        absolute = [*map(absolute_action, games, actions)] if relative_types else [*actions]
         batch.step(actions)
         for i, game in enumerate(games):
             before = _margins(game)
@@ -50,13 +49,6 @@ def _margins(game: Game) -> np.ndarray:
     """Points of each player minus the mean of the others'."""
     points = np.array(game.points, np.float64)
     return points - (points.sum() - points) / (len(points) - 1)
-
-
-def _absolute(game: Game, action: int, relative_types: bool) -> int:
-    if not relative_types or not 8 <= action < 149:
-        return action
-    kind = (action - 8) % 3
-    return action - kind + (kind + int(game.arrays()[0]["clock"][0])) % 3
 
 
 def test_owners_of_seats_are_set_game_by_game() -> None:

@@ -1,10 +1,8 @@
 """Batches on several threads and in processes, and interrupted steps."""
 
 import contextlib
-import copy
 import gc
 import multiprocessing
-import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -152,12 +150,7 @@ def test_threads_end_with_their_batch() -> None:
     batch.reset(0)
     batch.step(batch.masks.argmax(axis=1))
     wait_for_threads(2)
-    copied = copy.deepcopy(batch)
-    copied.step(copied.masks.argmax(axis=1))
-    wait_for_threads(4)
-    batch.step(batch.masks.argmax(axis=1))
-    assert copied.games.tobytes() == batch.games.tobytes()
-    del batch, copied
+    del batch
     gc.collect()
     wait_for_threads(0)
 
@@ -174,14 +167,12 @@ def in_another_process(queue, env) -> None:  # type: ignore[no-untyped-def]
     queue.put(story(env, 30))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_batches_pickle_and_work_in_other_processes(method: str) -> None:
+def test_a_batch_works_in_a_forked_process() -> None:
+    """Its threads do not exist there."""
     env = self_play(3, 2)
     here = story(env, 30)
-    assert story(pickle.loads(pickle.dumps(env)), 30) == here
-    assert story(copy.deepcopy(env), 30) == here
-    context = multiprocessing.get_context(method)
+    context = multiprocessing.get_context("fork")
     queue = context.Queue()
     process = context.Process(target=in_another_process, args=(queue, env))
     process.start()

@@ -12,34 +12,20 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from stable_baselines3.common.monitor import Monitor
 
+from busenv.batch.batch import Batch
 from busenv.envs import pettingzoo as bus_v0
 from busenv.envs.gymnasium import BusEnv
-from busenv.envs.parallel import parallel_env
 from busenv.envs.sb3 import BusVecEnv
 from busenv.envs.vector import BusVectorEnv
 from tests.support.play import picks
 
 
-def test_make_vec() -> None:
-    env = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=5, num_players=[3, 4])
-    assert isinstance(env.unwrapped, BusVectorEnv)
-    rng = np.random.default_rng(0)
-    seen, info = env.reset(seed=1)
-    ended = 0
-    for _ in range(500):
-        assert seen.shape == env.observation_space.shape
-        assert info["action_mask"].any(axis=1).all()
-        seen, rewards, over, truncated, info = env.step(picks(info["action_mask"], rng))
-        assert rewards.shape == (5,)
-        np.testing.assert_allclose(rewards, info["rewards"][np.arange(5), info["acting_seat"]])
-        assert not truncated.any()
-        ended += over.sum()
-    assert ended > 5
-
-
 def test_environments_share_settings_and_defaults() -> None:
     """Vector, single and SB3 environments share defaults; only self-play changes seats."""
-    ours, theirs = (inspect.signature(cls.__init__).parameters for cls in (BusVectorEnv, BusEnv))
+    batch, vector, theirs = (
+        inspect.signature(cls.__init__).parameters for cls in (Batch, BusVectorEnv, BusEnv)
+    )
+    ours = {**batch, **vector}
     shared = [name for name in theirs if name not in ("self", "render_mode")]
     assert set(shared) <= set(ours)
     assert len(shared) >= 9
@@ -72,7 +58,7 @@ def test_environments_share_settings_and_defaults() -> None:
         (lambda: BusVecEnv(2, render_mode="ansi"), "render_mode is 'ansi'; allowed: None or"),
         (
             lambda: BusVecEnv(2, num_player=3),
-            r"BusVectorEnv.__init__\(\) got an unexpected keyword",
+            r"Batch.__init__\(\) got an unexpected keyword",
         ),
         (lambda: BusVectorEnv(2).reset(seed=[1]), "1 seeds; allowed: one, or 2 in a list"),
         (lambda: BusVectorEnv(2).reset(seed=[1, -1]), "seed is -1; allowed: a whole number"),
@@ -87,7 +73,6 @@ def test_environments_share_settings_and_defaults() -> None:
             "options has 'mask'; allowed",
         ),
         (lambda: bus_v0.raw_env().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
-        (lambda: parallel_env().step({}), r"call reset\(\) first"),
     ],
 )
 def test_wrong_calls_are_refused(call: Callable[[], object], message: str) -> None:
@@ -148,15 +133,6 @@ def test_a_custom_reward() -> None:
             totals[i] = 1
             ended += 1
     assert ended > 10
-    single = BusEnv(reward=buses)
-    _, single_info = single.reset(seed=0)
-    total, over_ = 1.0, False
-    while not over_:
-        action = picks(single.action_masks()[None], rng)[0]
-        _, reward, over_, _, single_info = single.step(action)
-        total += reward
-    assert single.game is not None
-    assert total == single.game.position().buses[single_info["seat"]]
 
 
 def test_sb3_masks_and_interface() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -18,7 +16,7 @@ from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
 from busenv.core.observation_cache import cache_size
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.game.board_specs import Boards, BoardSet, as_boards
+from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.game.states import illegal_action
@@ -36,81 +34,6 @@ AUTORESET = {
     AutoresetMode.SAME_STEP: batch_kernels.SAME_STEP,
     AutoresetMode.DISABLED: batch_kernels.DISABLED,
 }
-
-
-class BatchSetup(NamedTuple):
-    """What the settings of a batch of games describe.
-
-    arrays: the arrays of the games, before their first reset.
-    player_counts, boards, rules, opponents, autoreset_mode: the settings, validated.
-    """
-
-    arrays: batch_kernels.Arrays
-    player_counts: Sequence[int]
-    boards: BoardSet
-    rules: Rules
-    opponents: OpponentPool
-    autoreset_mode: AutoresetMode
-
-
-def set_up_batch(
-    num_games: int,
-    *,
-    reward: str | Reward,
-    opponents: Opponents,
-    illegal: Illegal,
-    num_players: int | Sequence[int] = 4,
-    rules: str | Path | Rules = "capstone-2024",
-    board: Boards = "city",
-    learner_seat: int | None = None,
-    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-    relative_types: bool = False,
-    skip_forced: bool = False,
-) -> BatchSetup:
-    """Validate the settings of `Batch` and allocate its arrays; ValueError for an invalid one."""
-    counts = player_counts(num_players)
-    boards, edition = as_boards(board), as_rules(rules)
-    mode = _check_autoreset(autoreset_mode)
-    reward_number, illegal_number = reward_kind(reward), ILLEGAL[check_illegal(illegal)]
-    learner = _check_learner(learner_seat, opponents, min(counts))
-    pool = OpponentPool(opponents, max(counts) - 1)
-    first = boards[0]
-    cache_length = cache_size(first.array[0])
-    size, actions = kernels.observation_length(first.array), first.num_actions
-    arrays = batch_kernels.Arrays(
-        games=np.zeros(num_games, GAME),
-        boards=boards.records,
-        board_index=np.zeros(num_games, np.int64),
-        rules=np.concatenate([edition.record(n) for n in counts]),
-        streams=np.zeros(num_games, np.uint64),
-        episodes=np.zeros(num_games, np.int64),
-        words_drawn=np.zeros(num_games, np.int64),
-        needs_reset=np.zeros(num_games, np.bool_),
-        kinds=pool.kinds,
-        seat_owners=np.zeros((num_games, MAX_PLAYERS), np.uint8),
-        learner_seat=learner,
-        skip_forced=bool(skip_forced),
-        caches=np.zeros((num_games, cache_length), np.uint8),
-        cached=np.zeros(num_games, GAME),
-        reward=reward_number,
-        illegal=illegal_number,
-        relative_types=bool(relative_types),
-        autoreset=AUTORESET[mode],
-        stages=np.zeros(1, np.int64),
-        actions=np.zeros(num_games, np.int64),
-        acting_seats=np.zeros(num_games, np.int64),
-        seats=np.zeros(num_games, np.int64),
-        rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
-        acting_rewards=np.zeros(num_games, np.float64),
-        terminations=np.zeros(num_games, np.bool_),
-        illegal_actions=np.zeros(num_games, np.bool_),
-        observations=np.zeros((num_games, size), np.uint8),
-        viewers=np.full(num_games, batch_kernels.NO_VIEWER),
-        masks=np.zeros((num_games, actions), np.bool_),
-        final_games=np.zeros(num_games, GAME),
-        final_board_index=np.zeros(num_games, np.int64),
-    )
-    return BatchSetup(arrays, counts, boards, edition, pool, mode)
 
 
 class Batch:
@@ -182,32 +105,54 @@ class Batch:
     ) -> None:
         num_games = check_whole("num_games", num_games, 1)
         threads = check_whole("threads", threads, 1, num_games)
-        setup = set_up_batch(
-            num_games,
-            num_players=num_players,
-            rules=rules,
-            board=board,
-            reward=reward,
-            opponents=opponents,
-            learner_seat=learner_seat,
-            illegal=illegal,
-            autoreset_mode=autoreset_mode,
-            relative_types=relative_types,
-            skip_forced=skip_forced,
-        )
-        self.boards, self.rules, self.board = setup.boards, setup.rules, setup.boards[0]
-        self.autoreset_mode, self.player_counts = setup.autoreset_mode, setup.player_counts
+        self.player_counts = player_counts(num_players)
+        self.boards, self.rules = as_boards(board), as_rules(rules)
+        self.board = self.boards[0]
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
         self._custom_reward = reward if callable(reward) else None
-        self._relative_types = relative_types
-        self._opponents = setup.opponents
-        self._arrays = arrays = setup.arrays
+        self._relative_types = bool(relative_types)
+        self._opponents = OpponentPool(opponents, max(self.player_counts) - 1)
+        self._arrays = arrays = batch_kernels.Arrays(
+            games=np.zeros(num_games, GAME),
+            boards=self.boards.records,
+            board_index=np.zeros(num_games, np.int64),
+            rules=np.concatenate([self.rules.record(n) for n in self.player_counts]),
+            streams=np.zeros(num_games, np.uint64),
+            episodes=np.zeros(num_games, np.int64),
+            words_drawn=np.zeros(num_games, np.int64),
+            needs_reset=np.zeros(num_games, np.bool_),
+            kinds=self._opponents.kinds,
+            seat_owners=np.zeros((num_games, MAX_PLAYERS), np.uint8),
+            learner_seat=_check_learner(learner_seat, opponents, min(self.player_counts)),
+            skip_forced=bool(skip_forced),
+            caches=np.zeros((num_games, cache_size(self.board.array[0])), np.uint8),
+            cached=np.zeros(num_games, GAME),
+            reward=reward_kind(reward),
+            illegal=ILLEGAL[check_illegal(illegal)],
+            relative_types=self._relative_types,
+            autoreset=AUTORESET[self.autoreset_mode],
+            stages=np.zeros(1, np.int64),
+            actions=np.zeros(num_games, np.int64),
+            acting_seats=np.zeros(num_games, np.int64),
+            seats=np.zeros(num_games, np.int64),
+            rewards=np.zeros((num_games, MAX_PLAYERS), np.float32),
+            acting_rewards=np.zeros(num_games, np.float64),
+            terminations=np.zeros(num_games, np.bool_),
+            illegal_actions=np.zeros(num_games, np.bool_),
+            observations=np.zeros(
+                (num_games, kernels.observation_length(self.board.array)), np.uint8
+            ),
+            viewers=np.full(num_games, batch_kernels.NO_VIEWER),
+            masks=np.zeros((num_games, self.board.num_actions), np.bool_),
+            final_games=np.zeros(num_games, GAME),
+            final_board_index=np.zeros(num_games, np.int64),
+        )
         self.games, self.final_games = arrays.games, arrays.final_games
         self.board_index, self.final_board_index = arrays.board_index, arrays.final_board_index
         self.observations, self.masks, self.seats = arrays.observations, arrays.masks, arrays.seats
         self.acting_seats, self.illegal_actions = arrays.acting_seats, arrays.illegal_actions
         self.rewards, self.acting_rewards = arrays.rewards, arrays.acting_rewards
-        self.seat_owners = arrays.seat_owners
-        self.terminations = arrays.terminations
+        self.seat_owners, self.terminations = arrays.seat_owners, arrays.terminations
         self._threads = WorkerThreads(arrays, threads)
 
     def reset(self, seed: int | None = None, mask: np.ndarray | None = None) -> None:
@@ -217,15 +162,15 @@ class Batch:
         mask: bool, (N,), the games to reset; None resets all of them. A seed for all games also
             reseeds the opponents built from specs.
 
-        Raises ValueError for an invalid seed, for the first reset without a seed or with a mask,
-        and for a mask without a game; AgentError if an opponent chooses an illegal action. Nothing
-        changes then.
+        Raises ValueError, without any change, for an invalid seed, for the first reset without a
+        seed or with a mask, and for a mask without a game; AgentError if an opponent chooses an
+        illegal action.
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
         rows = check_mask(mask, self.seats.shape)
         if (stream is None or not rows.all()) and not self.has_started:
             raise ValueError("call reset(seed) for all games first")
-        with self._threads.exclusive(), self._restored_on_failure():
+        with self._threads.exclusive():
             self._threads.close_step()
             self._reset_streams(stream, rows)
             self._build_boards(0)
@@ -255,10 +200,10 @@ class Batch:
 
         Raises IllegalActionError, naming the first game with an illegal action, with
         illegal="raise"; ValueError for another shape or dtype, or if a game has ended that only
-        `reset` starts again; AgentError if an opponent chooses an illegal action. Nothing changes
-        then, except the memory of the opponents. A failing reward function raises its own error, or
-        ValueError (`busenv.rewards.call_reward`), after the games have changed: call `reset` then.
-        An interrupted step may have changed some games only: call `reset` after it.
+        `reset` starts again. Nothing changes then. Raises AgentError if an opponent chooses an
+        illegal action; a failing reward function raises its own error, or ValueError
+        (`busenv.rewards.call_reward`). Call `reset` after these and after an interrupted step,
+        which may have changed some of the games.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":
@@ -286,11 +231,10 @@ class Batch:
             write_absolute_actions(self.games, self.board.array, actions)
         self._threads.wake()
         if self._opponents.agents:
-            with self._restored_on_failure():
-                self._advance(actions, MOVE)
-                self._play_opponents()
-                self._threads.step(REWARD)
-                self._play_opponents()  # in the games that REWARD has started
+            self._advance(actions, MOVE)
+            self._play_opponents()
+            self._threads.step(REWARD)
+            self._play_opponents()  # in the games that REWARD has started
             self._threads.step(OBSERVE)
         else:
             self._advance(actions, ALL)
@@ -352,25 +296,6 @@ class Batch:
         """Whether the games have begun."""
         return bool(self.games["players"][0])
 
-    @contextlib.contextmanager
-    def _restored_on_failure(self) -> Iterator[None]:
-        """Restore the games if an agent fails; observations and masks are written after this."""
-        arrays = self._arrays
-        changed = (
-            arrays.games, arrays.streams, arrays.episodes, arrays.words_drawn, arrays.needs_reset,
-            arrays.seat_owners, arrays.acting_seats, arrays.rewards, arrays.acting_rewards,
-            arrays.terminations, arrays.illegal_actions, arrays.final_games,
-            arrays.final_board_index, arrays.board_index,
-        ) if self._opponents.agents else ()  # fmt: skip
-        before = [as_bytes(array).copy() for array in changed]
-        try:
-            yield
-        except BaseException:
-            self._threads.close_step()
-            for array, content in zip(changed, before, strict=True):
-                as_bytes(array)[:] = content
-            raise
-
     def state(self) -> dict[str, np.ndarray]:
         """Return copies of the arrays, by name, from which `restore` continues the games.
 
@@ -416,16 +341,6 @@ class Batch:
     def close(self) -> None:
         """Close the opponents built from specs, which may hold programs or threads."""
         self._opponents.close()
-
-
-def _check_autoreset(mode: str | AutoresetMode) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        allowed = [one.value for one in AutoresetMode]
-        raise ValueError(
-            f"autoreset_mode is {mode!r}; allowed: an AutoresetMode or one of {allowed}"
-        ) from None
 
 
 def _check_learner(seat: int | None, opponents: Opponents, players: int) -> int:

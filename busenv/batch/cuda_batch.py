@@ -8,21 +8,20 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode
 
-from busenv.batch.batch import check_mask, set_up_batch
+from busenv.batch.batch import Batch, check_mask
 from busenv.batch.opponents import COMPILED, Opponents
-from busenv.batch.saved_games import STATE_ARRAYS, as_bytes, check_state, copy_state
+from busenv.batch.saved_games import STATE_ARRAYS, as_bytes, check_state
 from busenv.core import cuda_kernels
 from busenv.core.batch_kernels import NO_VIEWER
 from busenv.core.cuda_kernels import BLOCK, GameWorkspaces
 from busenv.core.state import GAME
-from busenv.validation import Illegal, check_seed, check_whole
+from busenv.validation import Illegal, check_seed
 
 Launch = Callable[..., None]
 
@@ -65,14 +64,12 @@ class CudaBatch:
         illegal: Illegal = "replace",
         **settings: Any,
     ) -> None:
-        num_games = check_whole("num_games", num_games, 1)
         _check_supported(reward, opponents, illegal)
         self.device = find_device()
-        setup = set_up_batch(
-            num_games, reward=reward, opponents=opponents, illegal=illegal, **settings
-        )
-        self.boards, self.rules, self.board = setup.boards, setup.rules, setup.boards[0]
-        self.autoreset_mode, self.player_counts = setup.autoreset_mode, setup.player_counts
+        on_cpu = Batch(num_games, reward=reward, opponents=opponents, illegal=illegal, **settings)
+        arrays = on_cpu._arrays
+        self.boards, self.rules, self.board = on_cpu.boards, on_cpu.rules, on_cpu.board
+        self.autoreset_mode, self.player_counts = on_cpu.autoreset_mode, on_cpu.player_counts
         self.has_started = False  # whether the games have begun
         actions = self.board.num_actions
         ends = num_games if self.autoreset_mode == AutoresetMode.SAME_STEP else 1
@@ -80,14 +77,14 @@ class CudaBatch:
             bits=np.zeros((num_games, (actions + 63) // 64), np.uint64),
             ids=np.zeros((num_games, actions), np.int64),
             ahead=np.zeros(num_games, GAME),
-            final_observations=np.zeros((ends, setup.arrays.observations.shape[1]), np.uint8),
+            final_observations=np.zeros((ends, arrays.observations.shape[1]), np.uint8),
             final_masks=np.zeros((ends, actions), np.bool_),
         )
-        self._empty_state, self._opponent_kinds = copy_state(setup.arrays), setup.arrays.kinds
+        self._empty_state, self._opponent_kinds = on_cpu.state(), arrays.kinds
         self._tensors: dict[str, torch.Tensor] = {}
         selected = self._on_device("selected", np.zeros(num_games, np.bool_))
-        setup.boards.build(np.arange(len(setup.boards)))  # kernels on a GPU cannot wait for them
-        arguments = self._all_on_device(setup.arrays), self._all_on_device(spaces)
+        self.boards.build(np.arange(len(self.boards)))  # kernels on a GPU cannot wait for them
+        arguments = self._all_on_device(arrays), self._all_on_device(spaces)
         for name, tensor in self._tensors.items():
             setattr(self, name if name in PUBLIC else f"_{name}", tensor)
         self._step_arguments = arguments
@@ -148,14 +145,12 @@ class CudaBatch:
         if seed is not None:
             seed = check_seed(seed)
         shape = self._selected.shape
-        if isinstance(mask, torch.Tensor):
-            if mask.dtype != torch.bool or mask.shape != shape:
-                raise ValueError(
-                    f"the mask of games to reset has shape {tuple(mask.shape)} and dtype "
-                    f"{mask.dtype}; allowed: bools, shape {tuple(shape)}"
-                )
-        elif mask is not None:
+        if mask is not None and not isinstance(mask, torch.Tensor):
             mask = torch.from_numpy(check_mask(mask, tuple(shape)))
+        if mask is not None and (mask.dtype != torch.bool or mask.shape != shape):
+            raise ValueError(
+                f"the mask of games to reset is {mask!r}; allowed: bools, shape {tuple(shape)}"
+            )
         if (seed is None or mask is not None) and not self.has_started:
             raise ValueError("call reset(seed) for all games first")
         if mask is None:
@@ -179,13 +174,8 @@ class CudaBatch:
             or actions.dtype not in WHOLE_NUMBERS
             or actions.device != self.device
         ):
-            description = (
-                f"shape {tuple(actions.shape)}, dtype {actions.dtype} and device {actions.device}"
-                if isinstance(actions, torch.Tensor)
-                else f"type {type(actions).__name__}"
-            )
             raise ValueError(
-                f"actions have {description}; allowed: a tensor of whole numbers of shape "
+                f"actions are {actions!r}; allowed: a tensor of whole numbers of shape "
                 f"{tuple(self._actions.shape)} on {self.device}"
             )
         if not self.has_started:
@@ -245,10 +235,8 @@ def _check_supported(reward: Any, opponents: Opponents, illegal: str) -> None:
             'yours from the tensors that each step returns, or use device="cpu"'
         )
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
-    for opponent in opponents if several else [opponents]:  # type: ignore[union-attr]
-        if not (opponent is None and not several) and not (
-            isinstance(opponent, str) and opponent in COMPILED
-        ):
+    for opponent in opponents if several else [opponents or "random"]:  # type: ignore[union-attr]
+        if not (isinstance(opponent, str) and opponent in COMPILED):
             raise ValueError(
                 f"the opponent {opponent!r} cannot run on a GPU: use None, "
                 f'{", ".join(map(repr, COMPILED))} or a sequence of these names, or device="cpu"'
@@ -265,14 +253,6 @@ def find_device() -> torch.device:
     if importlib.util.find_spec("numba_cuda") is None:
         raise ModuleNotFoundError(
             'device="cuda" requires numba-cuda: install the extra cuda', name="numba_cuda"
-        )
-    from numba import cuda
-
-    if "numba_cuda" not in Path(cuda.__file__).parts:
-        raise RuntimeError(
-            "numba.cuda is numba's own module instead of numba-cuda's, because Python has not read "
-            "the .pth file of numba-cuda: install it into site-packages, or call "
-            "site.addsitedir(FOLDER) before numba is imported"
         )
     if not torch.cuda.is_available():
         raise RuntimeError('device is "cuda", but PyTorch finds no CUDA GPU')

@@ -9,7 +9,6 @@ times this speed (two threads, N = 1024).
 from __future__ import annotations
 
 import _thread
-import os
 import time
 import weakref
 from typing import Any
@@ -33,7 +32,6 @@ class WorkerThreads:
         self._claimed = np.full((count, 8), games)
         self._finished = np.full(8, games)
         self._wake_locks: list[_thread.LockType] = []  # per worker; releasing it wakes the worker
-        self._process = 0  # id of the process that owns the workers: a fork has none
         self._in_use = _thread.allocate_lock()
 
     @property
@@ -58,7 +56,7 @@ class WorkerThreads:
         """Start the workers if they do not exist yet, and wake them for the next steps."""
         if len(self._workspaces) == 1:
             return
-        if self._process != os.getpid():
+        if not self._wake_locks:
             locks = [_thread.allocate_lock() for _ in self._workspaces[1:]]
             thread_kernels.help_steps(*self._kernel_arguments(0))  # compiles it in this thread
             closed: list[bool] = []
@@ -67,7 +65,7 @@ class WorkerThreads:
                 lock.acquire()
                 arguments = lock, closed, self._kernel_arguments(thread)
                 _thread.start_new_thread(_work, arguments)
-            self._wake_locks, self._process = locks, os.getpid()
+            self._wake_locks = locks
         for lock in self._wake_locks:
             if lock.locked():
                 lock.release()
@@ -104,14 +102,6 @@ class WorkerThreads:
         """Wait until the step is done in all games."""
         while not thread_kernels.wait_for(self._finished, self._num_games):
             time.sleep(0)  # a worker may need this core
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_wake_locks": [], "_process": 0}
-        del state["_in_use"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _in_use=_thread.allocate_lock())
 
 
 def _work(

@@ -26,20 +26,6 @@ except ModuleNotFoundError as error:
     ) from error
 
 
-UNSUPPORTED = {  # settings of `BusVectorEnv`: the default, and what to do instead
-    "observation_keys": (None, 'read info["action_mask"]'),
-    "observation_dtype": (
-        "uint8",
-        "scale the rows with busenv.ObservationLayout(board).scale in the network",
-    ),
-    "threads": (1, "increase num_envs"),
-    "render_mode": (
-        None,
-        'render with device="cpu", which plays the same games from the same seed and actions',
-    ),
-}
-
-
 class CudaVectorEnv(BusVectorEnv):
     """N games on a GPU, one decision of each per step; equal to `BusVectorEnv` bit for bit.
 
@@ -55,13 +41,14 @@ class CudaVectorEnv(BusVectorEnv):
     reward: a name only.
     opponents: "greedy" (default), "random", a sequence of the two names, or None.
     illegal: "replace" (default) or "lose".
-    observation_keys, observation_dtype, threads, render_mode: only their defaults are accepted.
+    observation_keys, observation_dtype, render_mode: refused. The mask is in `info["action_mask"]`;
+        `busenv.ObservationLayout(board).scale` scales rows. threads: ignored.
     copy: True (default) returns fresh tensors; False returns the buffers, which the next step
         overwrites.
     autoreset_mode: as for `BusVectorEnv`. With DISABLED, a step starts a new game where one has
         ended and has not been reset, because kernels cannot raise.
 
-    Raises ValueError for an invalid or unsupported setting, ModuleNotFoundError without the extra
+    Raises ValueError for an invalid setting, ModuleNotFoundError without the extra
     `cuda`, and RuntimeError without a GPU.
     """
 
@@ -82,9 +69,6 @@ class CudaVectorEnv(BusVectorEnv):
         copy: bool = True,
         **settings: Any,
     ) -> None:
-        for name, (default, advice) in UNSUPPORTED.items():
-            if settings.pop(name, default) != default:
-                raise ValueError(f"{name} is not supported on a GPU: leave it out and {advice}")
         self.batch = CudaBatch(
             check_whole("num_envs", num_envs, 1), opponents=opponents, illegal=illegal, **settings
         )

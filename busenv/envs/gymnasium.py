@@ -22,6 +22,7 @@ from busenv.errors import IllegalActionError
 from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
+from busenv.game.states import copy_state
 from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
@@ -151,8 +152,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         Returns observation, reward, terminated, truncated (always False) and `info`.
 
         Raises IllegalActionError for an illegal action with illegal="raise" and for any action
-        after the end, AgentError if an opponent fails, and ResetNeeded before the first `reset`;
-        the game is unchanged then.
+        after the end, and ResetNeeded before the first `reset`; the game is unchanged then. Raises
+        AgentError if an opponent fails: call `reset` then.
         """
         game = self.game
         if game is None:
@@ -161,31 +162,27 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
             raise IllegalActionError("an illegal action has ended the episode: call reset()")
         if self._relative_types:
             action = absolute_action(game, action)  # type: ignore[arg-type]
-        snapshot, rng_states, illegal = game.snapshot(), self._rng_states.copy(), False
+        before, illegal = copy_state(game.arrays()[0]), False
         try:
-            try:
-                game.step(action)  # type: ignore[arg-type]  # accepts NumPy integers
-            except IllegalActionError as error:
-                if game.is_over:
-                    raise
-                if self._illegal == "raise":
-                    raise with_mask_hint(error) from None
-                if self._illegal == "lose":
-                    self._forfeited = True
-                    observation, info = self._observe(illegal=True)
-                    return observation, -1.0, True, False, info
-                game.step(replacement_action(game))
-                illegal = True
-            self._opponents.play_game(game, self.seat, rng_states)
-            reward = self._reward_since(snapshot[0], game)
-        except BaseException:
-            game.restore(snapshot)
-            raise
-        self._rng_states = rng_states
+            game.step(action)  # type: ignore[arg-type]  # accepts NumPy integers
+        except IllegalActionError as error:
+            if game.is_over:
+                raise
+            if self._illegal == "raise":
+                raise with_mask_hint(error) from None
+            if self._illegal == "lose":
+                self._forfeited = True
+                observation, info = self._observe(illegal=True)
+                return observation, -1.0, True, False, info
+            game.step(replacement_action(game))
+            illegal = True
+        self._opponents.play_game(game, self.seat, self._rng_states)
+        self._rewards[:] = 0
+        self._reward(before, game.arrays()[0], self._rewards)
         if self.render_mode == "human":
             self.render()
         observation, info = self._observe(illegal)
-        return observation, reward, game.is_over, False, info
+        return observation, float(self._rewards[0, self.seat]), game.is_over, False, info
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions: bool, (num_actions,); all true when the game is over."""
@@ -203,12 +200,6 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         """Close the window and the opponents built from specs."""
         self._renderer.close()
         self._opponents.close()
-
-    def _reward_since(self, before: np.ndarray, game: Game) -> float:
-        """Return the learner's reward between an earlier state and the game's."""
-        self._rewards[:] = 0
-        self._reward(before, game.arrays()[0], self._rewards)
-        return float(self._rewards[0, self.seat])
 
     def _observe(self, illegal: bool = False) -> tuple[Observation, dict[str, Any]]:
         assert self.game is not None

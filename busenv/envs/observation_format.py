@@ -101,10 +101,7 @@ def _check_keys(keys: Sequence[str] | None) -> tuple[str, str] | None:
 
 
 def _check_dtype(dtype: DTypeLike) -> str:
-    try:
-        name = None if dtype is None else np.dtype(dtype).name
-    except TypeError:
-        name = None
+    name = np.dtype(dtype).name
     if name not in DTYPES:
         raise ValueError(f"observation_dtype is {dtype!r}; allowed: one of {[*DTYPES]}")
     return name

@@ -9,7 +9,6 @@ returns the decisions of every seat. Both ids make a `BusVectorEnv`, and with `d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -22,10 +21,7 @@ from numpy.typing import DTypeLike
 from busenv.batch.batch import Batch
 from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation, as_observation_format
-from busenv.game.board_specs import Boards
-from busenv.game.rules import Rules
 from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS, Renderer
-from busenv.rewards import Reward
 from busenv.validation import Illegal, check_options, check_seed, check_whole
 
 if TYPE_CHECKING:
@@ -49,31 +45,19 @@ class BusVectorEnv(VectorEnv):
     - `illegal_action`: bool, (N,), whether the action of this step was illegal; absent with
       illegal="raise". With SAME_STEP, for a game that ended it is in `final_info`.
 
-    num_envs: N, default 1. The other arguments are keyword-only.
-    num_players: 3, 4 or 5, or a sequence of them to draw from in each episode. Default 4.
-    rules, board: as for `busenv.Batch`. Default "capstone-2024" and "city".
-    reward: a name in `busenv.REWARDS` or a function (`busenv.rewards`). Default "win".
-    opponents: an agent spec, or an object with `act(game)` or `choose(games, board)`, for all seats
-        but the learner's; or a sequence of them, clockwise from the learner. Default "greedy". With
-        None the decisions of every seat are returned: a row then mixes the seats' trajectories, and
-        a learner must use `seat`, `acting_seat` and `rewards`. Gymnasium's RecordEpisodeStatistics
-        would add up the rewards of different seats; sum `rewards` by seat instead.
-    learner_seat: the learner's seat, or None (default) to draw it in each episode.
-    illegal: "raise" (default), "lose" or "replace" (`busenv.envs.illegal_actions`).
+    num_envs: N, default 1. The other arguments are keyword-only: those of `busenv.Batch`, with the
+    same defaults, and these:
+    opponents: as for `busenv.Batch`, but "greedy" by default. With None, a row mixes the seats'
+        trajectories, and a learner must use `seat`, `acting_seat` and `rewards`. Gymnasium's
+        RecordEpisodeStatistics would add up the rewards of different seats; sum `rewards` by seat
+        instead.
     observation_keys: None (default) for flat rows, or the names of row and mask in a dict.
     observation_dtype: "uint8" (default), or "float32" for values scaled to 0..1.
-    relative_types: count building types from the clock in observations and actions
-        (`busenv.observation`). Default False.
-    skip_forced: take decisions of the caller, and of opponents that are not compiled, within the
-        step where one action is legal. `rewards` include those of these actions. Default False.
-    threads: number of threads that share a step; results do not depend on it. Default 1.
     copy: True (default) returns fresh arrays. False, which is faster, returns views of the batch's
         buffers: do not write to them; the next step overwrites them.
-    autoreset_mode: a `gymnasium.vector.AutoresetMode` or its value. NEXT_STEP (default): the step
-        after the end of a game ignores its action, starts a new game and returns a reward of 0.
-        SAME_STEP: the step that ends a game starts a new one; the end is in `info["final_obs"]` and
-        `info["final_info"]`. DISABLED: `reset(options={"reset_mask": ...})` starts it.
-
+    autoreset_mode: as for `busenv.Batch`. With SAME_STEP, the end of a game is in
+        `info["final_obs"]` and `info["final_info"]`; with DISABLED,
+        `reset(options={"reset_mask": ...})` starts a new game.
     render_mode: None (default), or "rgb_array" for `render`; requires the extra `render`.
 
     Raises ValueError for an invalid setting, FileNotFoundError for an unknown board, and
@@ -91,38 +75,17 @@ class BusVectorEnv(VectorEnv):
         self,
         num_envs: int = 1,
         *,
-        num_players: int | Sequence[int] = 4,
-        rules: str | Path | Rules = "capstone-2024",
-        board: Boards = "city",
-        reward: str | Reward = "win",
         opponents: Opponents = "greedy",
-        learner_seat: int | None = None,
         illegal: Illegal = "raise",
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
-        relative_types: bool = False,
-        skip_forced: bool = False,
-        threads: int = 1,
         copy: bool = True,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        **settings: Any,
     ) -> None:
         self._renderer, self.render_mode = Renderer(render_mode, BATCH_RENDER_MODES), render_mode
         num_envs = check_whole("num_envs", num_envs, 1)
-        self.batch = Batch(
-            num_envs,
-            num_players=num_players,
-            rules=rules,
-            board=board,
-            reward=reward,
-            opponents=opponents,
-            learner_seat=learner_seat,
-            illegal=illegal,
-            autoreset_mode=autoreset_mode,
-            relative_types=relative_types,
-            skip_forced=skip_forced,
-            threads=threads,
-        )
+        self.batch = Batch(num_envs, opponents=opponents, illegal=illegal, **settings)
         self._truncations = np.zeros(num_envs, np.bool_)
         self._set_up(num_envs, copy, illegal, observation_keys, observation_dtype)
 
@@ -235,29 +198,23 @@ class BusVectorEnv(VectorEnv):
 
     def _add_final_info(self, info: dict[str, Any]) -> None:
         """Add observations and info of the games that this step ended, in Gymnasium's format."""
-        batch, ended = self.batch, self.batch.terminations.copy()
-        if not ended.any():
-            return
-        rows, masks = batch.final_observations()
-        final_obs = np.full(self.num_envs, None, object)
-        for i, row, mask in zip(np.flatnonzero(ended), rows, masks, strict=True):
-            final_obs[i] = self.observation_format.convert(row, mask)
-        seats = batch.acting_seats
-        values = {"seat": seats, "acting_seat": seats, "rewards": batch.rewards}
-        if len(batch.boards) > 1:
-            values["board_index"] = batch.final_board_index
+        batch = self.batch
         if self._illegal != "raise":
-            values["illegal_action"] = batch.illegal_actions
-            info["illegal_action"] = batch.illegal_actions & ~ended
-        final_info: dict[str, Any] = {}
-        for name, value in values.items():
-            final_info[name] = np.zeros_like(value)
-            final_info[name][ended] = value[ended]
-        final_info["action_mask"] = np.zeros(batch.masks.shape, np.int8)
-        final_info["action_mask"][ended] = masks
-        final_info |= {f"_{name}": ended.copy() for name in final_info}
-        info |= {"final_obs": final_obs, "_final_obs": ended}
-        info |= {"final_info": final_info, "_final_info": ended.copy()}
+            info["illegal_action"] = batch.illegal_actions & ~batch.terminations
+        ended = np.flatnonzero(batch.terminations).tolist()
+        for i, row, mask in zip(ended, *batch.final_observations(), strict=True):
+            final_info: dict[str, Any] = {
+                "seat": batch.acting_seats[i],
+                "acting_seat": batch.acting_seats[i],
+                "rewards": batch.rewards[i],
+                "action_mask": mask.view(np.int8),
+            }
+            if len(batch.boards) > 1:
+                final_info["board_index"] = batch.final_board_index[i]
+            if self._illegal != "raise":
+                final_info["illegal_action"] = bool(batch.illegal_actions[i])
+            final_obs = self.observation_format.convert(row, mask)
+            self._add_info(info, {"final_obs": final_obs, "final_info": final_info}, i)
 
 
 def make_vector(

@@ -298,16 +298,6 @@ class Game:
             count = bots.run_bots(self._array, self.board.array, kinds, rng_states, actions)
             self._history += actions[:count].tolist()
 
-    def snapshot(self) -> tuple[np.ndarray, int]:
-        """Return a copy of the state and the number of decisions taken, for `restore`."""
-        return copy_state(self._array), len(self._history)
-
-    def restore(self, snapshot: tuple[np.ndarray, int]) -> None:
-        """Return to an earlier snapshot of this game."""
-        state, decisions = snapshot
-        self._array.view(np.uint8)[:] = state.view(np.uint8)
-        del self._history[decisions:]
-
     def undo(self) -> int:
         """Undo the last decision and what the rules applied after it; return its action id.
 
