@@ -1,8 +1,9 @@
 """Generation of maps from a seed: intersections, streets without crossings, stations and sites.
 
-All arithmetic is on whole numbers, so a seed gives the same map on every platform. Any change of a
-result requires another `busenv.game.board_generator.GENERATOR_VERSION`. A length of UNIT (100) is
-the square root of the map's area per intersection.
+All arithmetic is on whole numbers (IEEE 754 rounds their square roots alike everywhere), so a seed
+gives the same map on every platform. Any change of a result requires another
+`busenv.game.board_generator.GENERATOR_VERSION`. A length of UNIT (100) is the square root of the
+map's area per intersection.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from busenv.core.map_geometry import (
     has_articulation_point,
     is_narrow,
     is_near,
-    sort,
-    square_root,
     squared_distance,
     streets_around,
 )
@@ -77,15 +76,6 @@ def _draw(rng_state, bound):
 
 
 @kernel
-def _is_in(members, i):
-    """Return whether i is one of a few intersections."""
-    for member in members:  # noqa: SIM110 - kernels have no generators
-        if member == i:
-            return True
-    return False
-
-
-@kernel
 def _place(rng_state, width, height, points):
     """Place the roundabouts in a ring around the park, then the others where most room is left."""
     middle_x = width // 2 + _draw(rng_state, UNIT) - UNIT // 2
@@ -119,7 +109,7 @@ def _number(placed, city_map):
     order = np.empty(placed.shape[0], np.int64)
     for i in range(order.shape[0]):
         order[i] = (placed[i, 1] // UNIT * 10_000 + placed[i, 0]) * 64 + i
-    sort(order)
+    order.sort()
     for i in range(order.shape[0]):
         old = order[i] & 63
         city_map.points[i, 0], city_map.points[i, 1] = placed[old, 0], placed[old, 1]
@@ -163,13 +153,13 @@ def _join(points, roundabouts, adjacent, degrees, streets):
             if length <= LONGEST * LONGEST:
                 pairs[num_pairs] = (length * 64 + i) * 64 + j
                 num_pairs += 1
-    sort(pairs[:num_pairs])
+    pairs[:num_pairs].sort()
     for k in range(ROUNDABOUTS + num_pairs):
         if k < ROUNDABOUTS:
             i, j = roundabouts[k], roundabouts[(k + 1) % ROUNDABOUTS]
         else:
             i, j = pairs[k - ROUNDABOUTS] // 64 % 64, pairs[k - ROUNDABOUTS] % 64
-            if _is_in(roundabouts, i) and _is_in(roundabouts, j):
+            if i in roundabouts and j in roundabouts:
                 continue
             if not _fits(points, adjacent, degrees, streets[:count], i, j):
                 continue
@@ -219,9 +209,9 @@ def _remove_streets(rng_state, city_map, adjacent, degrees, streets):
             break
         street = _draw(rng_state, count)
         i, j = streets[street, 0], streets[street, 1]
-        ring_i, ring_j = _is_in(city_map.roundabouts, i), _is_in(city_map.roundabouts, j)
+        ring_i, ring_j = i in city_map.roundabouts, j in city_map.roundabouts
         ring = ring_i and ring_j
-        station = _is_in(city_map.stations, i) or _is_in(city_map.stations, j)
+        station = i in city_map.stations or j in city_map.stations
         spare = min(degrees[i] - ring_i, degrees[j] - ring_j)
         if ring or station or spare < 3:
             continue
@@ -254,7 +244,7 @@ def _sort(pairs):
     keys = np.empty(pairs.shape[0], np.int64)
     for k in range(keys.shape[0]):
         keys[k] = pairs[k, 0] * 64 + pairs[k, 1]
-    sort(keys)
+    keys.sort()
     for k in range(keys.shape[0]):
         pairs[k, 0], pairs[k, 1] = keys[k] >> 6, keys[k] & 63
 
@@ -268,7 +258,7 @@ def _add_zone(rng_state, keys, spread, zone, taken, sites):
     order = np.empty(keys.shape[0], np.int64)
     for i in range(keys.shape[0]):
         order[i] = (keys[i] + _draw(rng_state, spread)) * 64 + i
-    sort(order)
+    order.sort()
     count = 0
     for key in order:
         i = key & 63
@@ -299,7 +289,7 @@ def _add_sites(rng_state, zones, city_map):
     taken[city_map.stations[0]] = taken[city_map.stations[1]] = True
     for i in range(points.shape[0]):
         dx, dy = points[i, 0] - middle_x, points[i, 1] - middle_y
-        keys[i] = square_root(dx * dx + dy * dy)
+        keys[i] = np.int64(np.sqrt(dx * dx + dy * dy))
     second, third, fourth = zones[0], zones[0] + zones[1], zones[0] + zones[1] + zones[2]
     _add_zone(rng_state, keys, UNIT // 2, 1, taken, sites[ring:second])
     _add_zone(rng_state, keys, 2 * UNIT, 2, taken, sites[second:third])
@@ -343,7 +333,7 @@ def _attempt(rng_state, bounds, zones, city_map):
     if _has_wide_face(city_map.points, adjacent):
         return False  # a face with more than five streets around it
     _sort(city_map.streets)
-    sort(city_map.roundabouts)
+    city_map.roundabouts.sort()
     _add_sites(rng_state, zones, city_map)
     return True
 

@@ -12,29 +12,6 @@ from busenv.core.jit import kernel
 
 
 @kernel
-def square_root(number):
-    """Integer square root, rounded down, by Newton's method."""
-    root, better = number, (number + 1) // 2
-    while better < root:
-        root, better = better, (better + number // better) // 2
-    return root
-
-
-@kernel
-def sort(keys):
-    """Sort whole numbers (int64, (n,)) in place (Shell's method), which compiles fast."""
-    gap = keys.shape[0] // 2
-    while gap > 0:
-        for k in range(gap, keys.shape[0]):
-            key, at = keys[k], k
-            while at >= gap and keys[at - gap] > key:
-                keys[at] = keys[at - gap]
-                at -= gap
-            keys[at] = key
-        gap = 1 if gap == 2 else gap * 5 // 11
-
-
-@kernel
 def squared_distance(points, i, j):
     """Squared distance of two intersections."""
     dx, dy = points[i, 0] - points[j, 0], points[i, 1] - points[j, 1]
