@@ -25,18 +25,16 @@ def check_illegal(illegal: str) -> Illegal:
     return illegal  # type: ignore[return-value]
 
 
-def check_options(
-    options: dict[str, Any] | None, allowed: Collection[str] | None = None
-) -> dict[str, Any]:
+def check_options(options: dict[str, Any] | None, allowed: Collection[str]) -> dict[str, Any]:
     """Return a reset's options as a dict.
 
-    Raises TypeError for anything but None or a dict, and ValueError for an option that is not in
-    `allowed`; None allows all options.
+    Raises TypeError for anything but None or a dict, and ValueError for an option that is not
+    allowed.
     """
     if options is not None and not isinstance(options, dict):
         raise TypeError(f"options is {options!r}; allowed: None or a dict")
     for name in options or {}:
-        if allowed is not None and name not in allowed:
+        if name not in allowed:
             raise ValueError(f"options has {name!r}; allowed: {', '.join(allowed)}")
     return options or {}
 

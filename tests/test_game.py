@@ -10,7 +10,6 @@ import pytest
 
 import busenv
 from busenv import EDITIONS, Game, IllegalActionError, ObservationLayout, Phase, observe
-from busenv.render import game_png, game_svg, game_text
 from tests.support.play import played
 
 
@@ -156,16 +155,3 @@ def test_observe_returns_the_view_of_each_seat() -> None:
     assert layout.part(observe(game, 2), "players.buses")[0, 0] == game.position().buses[2]
     with pytest.raises(ValueError, match="seat is 4; allowed: 0 to 3"):
         observe(game, 4)
-
-
-def test_games_are_drawn(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    game = played(plies=50)
-    seat, action = game.last_decision or (-1, -1)
-    drawing = game_svg(game, tmp_path / "game.svg")
-    assert drawing.startswith("<svg")
-    assert f"Last: seat {seat}, {game.describe(action)}"[:20] in drawing
-    assert drawing._repr_svg_() == drawing == (tmp_path / "game.svg").read_text()
-    assert game_text(game).startswith("Bus, 4 players, capstone-2024, city: round ")
-    png = game_png(game, tmp_path / "game.png")
-    assert png.startswith(b"\x89PNG")
-    assert (tmp_path / "game.png").read_bytes() == png == game_png(game)

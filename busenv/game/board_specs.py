@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +130,6 @@ class BoardSet(Sequence[Board]):
     def __getitem__(self, index: int) -> Board:  # type: ignore[override]  # no slices
         return as_board(self.boards[index])
 
-    def __iter__(self) -> Iterator[Board]:
-        return (as_board(board) for board in self.boards)
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.records = self._records.view()
@@ -187,11 +184,9 @@ def as_boards(boards: Boards) -> BoardSet:
     """
     if isinstance(boards, BoardSet):
         return boards
-    if isinstance(boards, str) and boards.startswith(f"{PREFIX}:"):
-        return _generated_set(boards)
-    if isinstance(boards, (str, bytes)) or not isinstance(boards, Sequence):
-        return BoardSet([as_board(boards)])
-    return BoardSet([*boards])
+    if isinstance(boards, (str, Path)):
+        boards = load_boards(boards)
+    return BoardSet([boards] if isinstance(boards, Board) else boards)
 
 
 def board_at(boards: Board | GeneratedBoards, index: int) -> Board:
@@ -239,12 +234,6 @@ def is_held_out(board: Board) -> bool:
 def sizes_of(board: Board) -> tuple[int, int, int]:
     """Return the numbers of intersections, streets and sites of a board."""
     return len(board.intersections), len(board.streets), len(board.sites)
-
-
-@functools.lru_cache(maxsize=8)
-def _generated_set(spec: str) -> BoardSet:
-    boards = generated_boards(spec)
-    return BoardSet([boards] if isinstance(boards, Board) else boards)
 
 
 def generated_boards(spec: str) -> Board | GeneratedBoards:
