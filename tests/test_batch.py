@@ -8,43 +8,11 @@ from gymnasium.vector import AutoresetMode
 
 from busenv import Game
 from busenv.batch.batch import Batch
-from busenv.core import kernels
 from busenv.core.state import GAME
-from busenv.observation import observe
 from busenv.rewards import REWARDS
 from tests.support.play import paid, picks, seen_by
 
 SAME_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
-
-
-def test_a_batch_equals_single_games_and_resets_in_the_same_step() -> None:
-    batch = Batch(6, autoreset_mode=SAME_STEP, reward="margin", rules="capstone-2019")
-    batch.reset(3)
-    rng = np.random.default_rng(0)
-    alone = [Game(4, "capstone-2019", first_player=int(g["first"]), seed=0) for g in batch.games]
-    ended = 0
-    while ended < 20:
-        for i, game in enumerate(alone):
-            assert batch.seats[i] == game.current_player
-            assert (batch.masks[i] == game.action_mask()).all()
-            assert (batch.observations[i] == observe(game)).all()
-        actions = picks(batch.masks, rng)
-        batch.step(actions)
-        for i, game in enumerate(alone):
-            before = np.array(game.points)
-            game.step(actions[i])
-            gain = np.array(game.points) - before
-            margin = gain - (gain.sum() - gain) / 3
-            np.testing.assert_allclose(batch.rewards[i, :4], margin, atol=1e-6)
-            assert batch.rewards[i, 4] == 0
-            assert batch.terminations[i] == game.is_over
-            if game.is_over:
-                ended += 1
-                assert batch.final_games[i].tobytes() == game.arrays()[0][0].tobytes()
-                ranks = kernels.rankings(batch.final_games[i : i + 1], 4)
-                assert ranks[0].tolist() == game.ranking()
-                first = int(batch.games[i]["first"])
-                alone[i] = Game(4, "capstone-2019", first_player=first, seed=0)
 
 
 @pytest.mark.parametrize("opponents", [None, "random"])

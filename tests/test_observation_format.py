@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.utils.env_checker import data_equivalence
 
-from busenv import Game, ObservationLayout, bus_v0, load_board
+from busenv import Game, bus_v0, load_board
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.illegal_actions import replacement_action
-from busenv.envs.observation_format import as_observation_format
+from busenv.envs.observation_format import ObservationFormat
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import observe, observe_games
 from tests.support.play import picks, played
@@ -36,44 +35,15 @@ def games() -> tuple[np.ndarray, np.ndarray]:
     return observe_games(some_games(20), CITY)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32", np.float32, np.dtype("uint8")])
-@pytest.mark.parametrize("keys", [None, ("observations", "action_mask"), ["obs", "mask"]])
-def test_one_game_and_many_are_converted_alike(
-    games: tuple[np.ndarray, np.ndarray], keys: Any, dtype: Any
-) -> None:
-    rows, masks = games
-    form, layout = as_observation_format(CITY, keys, dtype), ObservationLayout(CITY)
-    scaled = np.dtype(dtype) == np.float32
-    expected = np.minimum(rows * layout.scale, 1) if scaled else rows
-    seen = form.convert(rows, masks)
-    one = form.convert(rows[3], masks[3])
-    assert form.observation_space.contains(one)
-    assert form.action_space == spaces.Discrete(CITY.num_actions)
-    if keys is None:
-        assert isinstance(seen, np.ndarray)
-        assert isinstance(one, np.ndarray)
-    else:
-        assert isinstance(seen, dict)
-        assert isinstance(one, dict)
-        assert [*seen] == [*one] == [*keys]
-        assert seen[keys[1]].dtype == one[keys[1]].dtype == np.int8
-        assert (seen[keys[1]] == masks).all()
-        assert (one[keys[1]] == masks[3]).all()
-        seen, one = seen[keys[0]], one[keys[0]]
-    assert seen.dtype == one.dtype == dtype
-    assert (seen == expected).all()
-    assert (one == expected[3]).all()
-
-
 def test_scaled_rows_are_in_0_to_1_and_zero_only_where_bytes_are(
     games: tuple[np.ndarray, np.ndarray],
 ) -> None:
     rows, masks = games
-    seen = as_observation_format(CITY, None, "float32").convert(rows, masks)
+    seen = ObservationFormat(CITY, None, "float32").convert(rows, masks)
     assert isinstance(seen, np.ndarray)
     assert (seen.min(), seen.max()) == (0, 1)
     assert ((seen > 0) == (rows > 0)).all()
-    full = as_observation_format(CITY, None, "float32").convert(np.full_like(rows, 255), masks)
+    full = ObservationFormat(CITY, None, "float32").convert(np.full_like(rows, 255), masks)
     assert (full == 1).all()
 
 
@@ -82,7 +52,7 @@ def test_bytes_and_masks_are_copied_only_on_request(
     games: tuple[np.ndarray, np.ndarray], copy: bool
 ) -> None:
     rows, masks = games
-    observations: Any = as_observation_format(CITY, ("obs", "mask")).convert(rows, masks, copy)
+    observations: Any = ObservationFormat(CITY, ("obs", "mask")).convert(rows, masks, copy)
     assert np.shares_memory(observations["obs"], rows) != copy
     assert np.shares_memory(observations["mask"], masks) != copy
 
@@ -90,13 +60,13 @@ def test_bytes_and_masks_are_copied_only_on_request(
 @pytest.mark.parametrize("keys", ["ab", ("obs",), ("obs", "obs"), ("obs", 1), 3, ("a", "b", "c")])
 def test_keys_that_are_no_pair_of_names_are_refused(keys: Any) -> None:
     with pytest.raises(ValueError, match=r"observation_keys is .*allowed: None, or two names"):
-        as_observation_format(CITY, keys)
+        ObservationFormat(CITY, keys)
 
 
 @pytest.mark.parametrize("dtype", ["float64", None, int])
 def test_unknown_observation_dtypes_are_refused(dtype: Any) -> None:
     with pytest.raises(ValueError, match=r"observation_dtype is .*allowed: one of \['uint8', "):
-        as_observation_format(CITY, None, dtype)
+        ObservationFormat(CITY, None, dtype)
 
 
 def test_an_illegal_action_is_replaced_by_a_legal_one_uniformly_and_repeatably() -> None:
@@ -118,7 +88,7 @@ def test_an_illegal_action_is_replaced_by_a_legal_one_uniformly_and_repeatably()
 def test_every_environment_has_the_format_of_its_settings(keys: Any, dtype: str) -> None:
     """The observations are those of the games, converted."""
     settings: Any = {"observation_dtype": dtype} | ({"observation_keys": keys} if keys else {})
-    expected = as_observation_format(CITY, keys, dtype)
+    expected = ObservationFormat(CITY, keys, dtype)
     single, vector = BusEnv(**settings), BusVectorEnv(3, autoreset_mode="SameStep", **settings)
     (seen, info), (rows, infos) = single.reset(seed=1), vector.reset(seed=1)
     rng = np.random.default_rng(0)
@@ -139,7 +109,7 @@ def test_every_environment_has_the_format_of_its_settings(keys: Any, dtype: str)
 
     turns, parallel = bus_v0.raw_env(**settings), bus_v0.parallel_env(**settings)
     names = keys or ("observation", "action_mask")
-    pair = as_observation_format(CITY, names, dtype)
+    pair = ObservationFormat(CITY, names, dtype)
     turns.reset(seed=1)
     views, _ = parallel.reset(seed=1)
     for _ in range(40):

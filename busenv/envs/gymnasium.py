@@ -17,7 +17,7 @@ from busenv.batch.opponents import OpponentPool, Player
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
 from busenv.envs.illegal_actions import replacement_action
-from busenv.envs.observation_format import Observation, as_observation_format
+from busenv.envs.observation_format import Observation, ObservationFormat
 from busenv.errors import IllegalActionError
 from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
@@ -95,7 +95,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         self._learner_seat, self._illegal = learner_seat, check_illegal(illegal)
         self._rules, self._boards = as_rules(rules), as_boards(board)
         self.board = self._boards[0]
-        self._format = as_observation_format(self.board, observation_keys, observation_dtype)
+        self._format = ObservationFormat(self.board, observation_keys, observation_dtype)
         self.observation_space = self._format.observation_space
         self.action_space = self._format.action_space
         self._reward, self._relative_types = as_reward(reward), bool(relative_types)

@@ -12,7 +12,7 @@
 
     >>> import busenv
     >>> game = busenv.Game(seed=1)
-    >>> observation_format = as_observation_format(game.board, ("obs", "mask"), "float32")
+    >>> observation_format = ObservationFormat(game.board, ("obs", "mask"), "float32")
     >>> observation = observation_format.convert(busenv.observe(game), game.action_mask())
     >>> {key: (value.dtype.name, value.shape) for key, value in observation.items()}
     {'obs': ('float32', (2045,)), 'mask': ('int8', (375,))}
@@ -23,7 +23,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,19 +38,33 @@ DTYPES = ("uint8", "float32")
 Observation = np.ndarray | dict[str, np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
 class ObservationFormat:
-    """The format of observations on a board, built by `as_observation_format`.
+    """The format of observations on a board; raises ValueError for an invalid setting.
 
     keys: names of row and mask in a dict; None for flat rows.
-    scale: float32, (size,), factor of each byte; None for uint8 rows.
     observation_space, action_space: the spaces of one seat.
     """
 
-    keys: tuple[str, str] | None
-    scale: np.ndarray | None
-    observation_space: spaces.Space[Any]
-    action_space: spaces.Discrete
+    def __init__(
+        self,
+        board: Board,
+        observation_keys: Sequence[str] | None = None,
+        observation_dtype: DTypeLike = "uint8",
+    ) -> None:
+        layout, dtype = ObservationLayout(board), np.dtype(observation_dtype)
+        if dtype.name not in DTYPES:
+            raise ValueError(
+                f"observation_dtype is {observation_dtype!r}; allowed: one of {[*DTYPES]}"
+            )
+        self.keys = _check_keys(observation_keys)
+        self._scale = layout.scale if dtype.name == "float32" else None
+        high = 255 if self._scale is None else 1
+        self.observation_space: spaces.Space[Any] = spaces.Box(0, high, (layout.size,), dtype.type)
+        self.action_space = spaces.Discrete(board.num_actions)
+        if self.keys is not None:
+            mask = spaces.Box(0, 1, (board.num_actions,), np.int8)
+            pair = {self.keys[0]: self.observation_space, self.keys[1]: mask}
+            self.observation_space = spaces.Dict(pair)
 
     def convert(self, rows: np.ndarray, masks: np.ndarray, copy: bool = False) -> Observation:
         """Return the observations of one game or of N in this format.
@@ -59,33 +72,15 @@ class ObservationFormat:
         rows: uint8, (size,) or (N, size). masks: bool or int8, (num_actions,) or (N, num_actions).
         copy: False returns uint8 rows and masks without copying them.
         """
-        if self.scale is not None:
-            size, scaled = len(self.scale), np.empty(rows.shape, np.float32)
-            kernels.scale_rows(rows.reshape(-1, size), self.scale, scaled.reshape(-1, size))
+        if self._scale is not None:
+            size, scaled = len(self._scale), np.empty(rows.shape, np.float32)
+            kernels.scale_rows(rows.reshape(-1, size), self._scale, scaled.reshape(-1, size))
             rows = scaled
         elif copy:
             rows = rows.copy()
         if self.keys is None:
             return rows
         return {self.keys[0]: rows, self.keys[1]: (masks.copy() if copy else masks).view(np.int8)}
-
-
-def as_observation_format(
-    board: Board,
-    observation_keys: Sequence[str] | None = None,
-    observation_dtype: DTypeLike = "uint8",
-) -> ObservationFormat:
-    """Build the format for an environment's settings; raises ValueError for invalid ones."""
-    keys, layout = _check_keys(observation_keys), ObservationLayout(board)
-    shape, scaled = (layout.size,), _check_dtype(observation_dtype) == "float32"
-    space: spaces.Space[Any] = (
-        spaces.Box(0, 1, shape, np.float32) if scaled else spaces.Box(0, 255, shape, np.uint8)
-    )
-    if keys is not None:
-        mask = spaces.Box(0, 1, (board.num_actions,), np.int8)
-        space = spaces.Dict({keys[0]: space, keys[1]: mask})
-    scale = layout.scale if scaled else None
-    return ObservationFormat(keys, scale, space, spaces.Discrete(board.num_actions))
 
 
 def _check_keys(keys: Sequence[str] | None) -> tuple[str, str] | None:
@@ -98,10 +93,3 @@ def _check_keys(keys: Sequence[str] | None) -> tuple[str, str] | None:
             'such as ("observation", "action_mask")'
         )
     return names[0], names[1]
-
-
-def _check_dtype(dtype: DTypeLike) -> str:
-    name = np.dtype(dtype).name
-    if name not in DTYPES:
-        raise ValueError(f"observation_dtype is {dtype!r}; allowed: one of {[*DTYPES]}")
-    return name

@@ -53,7 +53,7 @@ from pettingzoo.utils import wrappers
 from busenv.core import kernels
 from busenv.core.state import MAX_PLAYERS
 from busenv.envs.illegal_actions import replacement_action
-from busenv.envs.observation_format import Observation, as_observation_format
+from busenv.envs.observation_format import Observation, ObservationFormat
 from busenv.errors import IllegalActionError
 from busenv.game.board_specs import Boards, as_board, as_boards, sizes_of
 from busenv.game.game import Game
@@ -120,10 +120,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         self.board = self._boards[0]
         self._relative_types = bool(relative_types)
         self._reward, self._reward_is_custom = as_reward(reward), callable(reward)
-        self.observation_format = as_observation_format(
-            self.board, observation_keys, observation_dtype
-        )
-        self._state_format = as_observation_format(self.board, None, observation_dtype)
+        self.observation_format = ObservationFormat(self.board, observation_keys, observation_dtype)
+        self._state_format = ObservationFormat(self.board, None, observation_dtype)
         self._renderer, self.render_mode = Renderer(render_mode), render_mode
         self.possible_agents = [f"player_{seat}" for seat in range(self._max_players)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}

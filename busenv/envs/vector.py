@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from busenv.batch.batch import Batch
 from busenv.batch.opponents import Opponents
-from busenv.envs.observation_format import Observation, as_observation_format
+from busenv.envs.observation_format import Observation, ObservationFormat
 from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS, Renderer
 from busenv.validation import Illegal, check_options, check_seed, check_whole
 
@@ -101,7 +101,7 @@ class BusVectorEnv(VectorEnv):
         self.num_envs, self.copy, self._illegal = num_envs, copy, illegal
         self.autoreset_mode = self.batch.autoreset_mode
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.observation_format = as_observation_format(
+        self.observation_format = ObservationFormat(
             self.batch.board, observation_keys, observation_dtype
         )
         self.single_observation_space = self.observation_format.observation_space

@@ -15,7 +15,7 @@ from minari.dataset.minari_dataset import parse_dataset_id
 
 from busenv import GameDataset
 from busenv.core import kernels
-from busenv.envs.observation_format import as_observation_format
+from busenv.envs.observation_format import ObservationFormat
 from busenv.game.board_specs import recorded_board
 
 GAMES_PER_WRITE = 200  # replayed at a time
@@ -41,7 +41,7 @@ def write_minari(dataset: GameDataset, name: str) -> minari.MinariDataset:
     `recover_environment` makes that environment, unless the board was read from a file.
     Raises ValueError when no seat belongs to that agent.
     """
-    spaces = as_observation_format(dataset.board)
+    spaces = ObservationFormat(dataset.board)
     created = None
     for start in range(0, len(dataset), GAMES_PER_WRITE):
         games = np.arange(start, min(start + GAMES_PER_WRITE, len(dataset)))
