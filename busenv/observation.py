@@ -164,7 +164,8 @@ def observe(game: Game, seat: int | None = None, relative_types: bool = False) -
     games, board = game.arrays()
     viewer = int(games["seat"][0]) if seat is None else int(seat)
     row = np.empty(kernels.observation_length(board), np.uint8)
-    kernels.observe_one(games, board, viewer, bool(relative_types), row)
+    mask = np.empty(game.board.num_actions, np.int8)
+    kernels.observe_and_mask(games, board, viewer, bool(relative_types), row, mask)
     return row
 
 

@@ -183,25 +183,17 @@ def observe_seats(games, board, seats, rows):
 
 
 @gil_kernel
-def observe_one(game, board, seat, relative_types, row):
-    """Write the observation of a seat of one game into `row` (uint8, (size,)).
-
-    relative_types: bool, count building types from the clock (core.relative_types).
-    """
-    if relative_types:
-        relative = np.zeros(1, GAME)
-        write_relative(game[0], relative)
-        game = relative
-    observe_seats(game, board, np.array([seat]), row.reshape((1, row.shape[0])))
-
-
-@gil_kernel
 def observe_and_mask(game, board, seat, relative_types, row, mask):
     """Write the observation of a seat of one game, and its mask: zeros out of turn.
 
-    relative_types, row: as for `observe_one`. mask: int8 or bool, (num_actions,).
+    relative_types: bool, count building types from the clock (core.relative_types). row: uint8,
+    (size,). mask: int8 or bool, (num_actions,).
     """
-    observe_one(game, board, seat, relative_types, row)
+    seen = game
+    if relative_types:
+        seen = np.zeros(1, GAME)
+        write_relative(game[0], seen)
+    observe_seats(seen, board, np.array([seat]), row.reshape((1, row.shape[0])))
     if game[0].phase != OVER and game[0].seat == seat:
         bits = np.empty((mask.shape[0] + 63) // 64, np.uint64)
         legal_bits(game[0], board[0], bits)

@@ -210,18 +210,18 @@ def _line_ends(g, seat):
 
 
 @kernel
-def _street_ends(b, low, high):
-    """The intersections at which the streets of a set end."""
-    ends = ZERO
-    while low != ZERO:
-        street = lowest(low)
-        ends |= bit(b.street_ends[street, 0]) | bit(b.street_ends[street, 1])
-        low &= low - ONE
-    while high != ZERO:
-        street = np.uint64(64) + lowest(high)
-        ends |= bit(b.street_ends[street, 0]) | bit(b.street_ends[street, 1])
-        high &= high - ONE
-    return ends
+def street_ends(b, low, high):
+    """The intersections at the ends of streets (two words of a set), and those at an odd number."""
+    ends = odd = ZERO
+    for part in range(2):
+        rest = low if part == 0 else high
+        while rest != ZERO:
+            street = np.uint64(64 * part) + lowest(rest)
+            first, second = bit(b.street_ends[street, 0]), bit(b.street_ends[street, 1])
+            ends |= first | second
+            odd ^= first ^ second
+            rest &= rest - ONE
+    return ends, odd
 
 
 @kernel
@@ -245,7 +245,8 @@ def _update_lines(g, b, cache, cached, fresh):
             or g.tail_shared[seat] != cached.tail_shared[seat]
         ):
             moved |= bit(seat)
-            touched |= _street_ends(b, low, high) | _line_ends(g, seat) | _line_ends(cached, seat)
+            ends, _ = street_ends(b, low, high)
+            touched |= ends | _line_ends(g, seat) | _line_ends(cached, seat)
             _update_line(g, b, cache, seat)
     for seat in range(g.players):
         if fresh or has(moved, seat) or _line_ends(g, seat) & touched != ZERO:

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from busenv.core.bits import copy_bytes
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
-from busenv.core.state import OVER, offset
+from busenv.core.state import OVER
 
 # Kinds of reward. REWARD_CUSTOM leaves the rewards to the caller.
 REWARD_WIN, REWARD_RANK, REWARD_MARGIN, REWARD_DELIVERIES, REWARD_SHAPED, REWARD_CUSTOM = range(6)
 SHAPING = 0.1  # weight of the margin in the potential of REWARD_SHAPED
-
-# The part of a GAME record that decides points.
-POINTS_FROM, POINTS_TO = offset("deliveries"), offset("marked")
-
-
-@kernel
-def copy_points(g, before):
-    """Copy what `write_reward` reads of the state before a step into another GAME record."""
-    copy_bytes(before, POINTS_FROM, g, POINTS_FROM, POINTS_TO - POINTS_FROM)
 
 
 @kernel
@@ -49,7 +39,7 @@ def _margin(state, seat, players):
 def write_reward(kind, before, after, out):
     """Write the rewards by seat for the change between two states.
 
-    before, after: GAME records; `copy_points` suffices for the first. out: floats, (5,).
+    before, after: GAME records. out: floats, (5,).
     """
     out[:] = 0.0
     if kind == REWARD_CUSTOM:

@@ -12,6 +12,7 @@ import numpy as np
 
 from busenv.core.bits import ONE, ZERO, bit, has, load_word, lowest
 from busenv.core.jit import gil_kernel, kernel
+from busenv.core.observation_cache import street_ends
 from busenv.core.rules.clock import find_waiting
 from busenv.core.rules.legal import pick_ups, set_downs
 from busenv.core.rules.lines import offer_growth
@@ -111,21 +112,6 @@ def _check_ranges(g, b):
 
 
 @kernel
-def _ends_of(b, low, high):
-    """The intersections at the ends of streets (two words of a set), and those at an odd number."""
-    ends = odd = ZERO
-    for part in range(2):
-        rest = low if part == 0 else high
-        while rest != ZERO:
-            street = np.uint64(64 * part) + lowest(rest)
-            first, second = bit(b.street_ends[street, 0]), bit(b.street_ends[street, 1])
-            ends |= first | second
-            odd ^= first ^ second
-            rest &= rest - ONE
-    return ends, odd
-
-
-@kernel
 def derive(g, b):
     """Write the fields of a state that follow from its other fields and the board."""
     g.max_buses = g.delivered = 0
@@ -135,7 +121,7 @@ def derive(g, b):
         g.delivered += g.deliveries[seat]
         g.marked[0] |= g.line[seat, 0]
         g.marked[1] |= g.line[seat, 1]
-        g.reach[seat], _ = _ends_of(b, g.line[seat, 0], g.line[seat, 1])
+        g.reach[seat], _ = street_ends(b, g.line[seat, 0], g.line[seat, 1])
     g.placed[:] = g.open = 0
     for action in range(7):
         g.open |= np.uint8(g.taken[action] < _num_spaces(g, action)) << action
@@ -230,7 +216,7 @@ def _is_trail(g, b, seat):
             high &= ~bit(street - 64)
     if g.head_street[seat] == g.tail_street[seat]:
         return g.head[seat] != g.tail[seat] and low | high == ZERO
-    _, odd = _ends_of(b, low, high)
+    _, odd = street_ends(b, low, high)
     if odd != inner:
         return False
     reached = frontier = bit(_opposite(b, g.head_street[seat], g.head[seat]))
@@ -239,7 +225,7 @@ def _is_trail(g, b, seat):
         here_low, here_high = b.incident[k, 0] & low, b.incident[k, 1] & high
         low &= ~here_low
         high &= ~here_high
-        ends, _ = _ends_of(b, here_low, here_high)
+        ends, _ = street_ends(b, here_low, here_high)
         frontier = (frontier & (frontier - ONE)) | (ends & ~reached)
         reached |= ends
     return low | high == ZERO

@@ -63,7 +63,10 @@ class ObservationFormat:
         self.action_space = spaces.Discrete(board.num_actions)
         if self.keys is not None:
             mask = spaces.Box(0, 1, (board.num_actions,), np.int8)
-            pair = {self.keys[0]: self.observation_space, self.keys[1]: mask}
+            pair: dict[str, spaces.Space[Any]] = {
+                self.keys[0]: self.observation_space,
+                self.keys[1]: mask,
+            }
             self.observation_space = spaces.Dict(pair)
 
     def convert(self, rows: np.ndarray, masks: np.ndarray, copy: bool = False) -> Observation:
