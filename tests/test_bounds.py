@@ -91,12 +91,3 @@ def one_street() -> Board:
     ]
     sites = [{"id": i, "intersection": 0, "zone": 1} for i in range(4)]
     return make_board({"intersections": places, "streets": [[0, 1]], "sites": sites})
-
-
-def test_the_extra_street_may_need_power() -> None:
-    """One round, one bus each: powers 2 and 1 on Line Expansion, or 2 with power only (R7)."""
-    always, with_power = (
-        longest_game(5, Rules(action_markers=2, line_markers=None, extra_street=rule))
-        for rule in ("always", "with_power")
-    )
-    assert always == with_power + 1

@@ -81,25 +81,16 @@ def test_gymnasium_illegal_actions() -> None:
     lose.step(int(lose.action_masks().argmax()))
 
 
-def test_an_illegal_action_is_replaced_by_any_legal_one() -> None:
-    def story(seed: int) -> list[int]:
-        env = BusEnv(illegal="replace", learner_seat=0, opponents="greedy")
-        env.reset(seed=seed, options={"first_player": 0})
-        legal = set(np.flatnonzero(env.action_masks()).tolist())
-        assert env.game is not None
-        assert not env.step(min(legal))[4]["illegal_action"]
-        for refused in (374, -1, 10**20):
-            legal, ply = set(np.flatnonzero(env.action_masks()).tolist()), len(env.game.history)
-            _, _, _, _, info = env.step(refused)
-            assert info["illegal_action"] == np.bool_(True)
-            assert env.game.history[ply] in legal
-        return env.game.history
-
-    assert story(1) == story(1)
-    assert len({story(seed)[1] for seed in range(12)}) > 6
-    env = BusEnv(illegal="replace")
-    over = False
-    env.reset(seed=2)
+def test_an_illegal_action_is_replaced_by_a_legal_one() -> None:
+    env = BusEnv(illegal="replace", learner_seat=0)
+    env.reset(seed=1, options={"first_player": 0})
+    assert env.game is not None
+    for refused in (374, -1, 10**20):
+        legal, ply = env.game.legal_actions(), len(env.game.history)
+        *_, over, _, info = env.step(refused)
+        assert info["illegal_action"] == np.bool_(True)
+        assert env.game.history[ply] in legal
+    assert not env.step(env.game.legal_actions()[0])[4]["illegal_action"]
     while not over:
         _, _, over, _, _ = env.step(374)
     with pytest.raises(IllegalActionError, match="the game is OVER"):

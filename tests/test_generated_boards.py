@@ -4,16 +4,11 @@ import collections
 import dataclasses
 import hashlib
 import json
-import math
-from itertools import combinations
 
-import numpy as np
 import pytest
 
 import busenv
 from busenv import Board, BoardError, Game, RecordError, generate_board, load_board
-from busenv.core import map_geometry
-from busenv.core.map_generation import CLEARANCE, LONGEST, MAX_DEGREE, SPACING
 from busenv.evaluation.narration import load_recorded_game
 from busenv.game import board_generator
 from busenv.game.board import make_board
@@ -41,24 +36,6 @@ def as_data(board: Board) -> dict:
     }
 
 
-def neighbours(board: Board) -> dict[int, set[int]]:
-    joined = collections.defaultdict(set)
-    for a, b in board.streets:
-        joined[a].add(b)
-        joined[b].add(a)
-    return joined
-
-
-def reached(board: Board, start: int, closed: int = -1) -> dict[int, int]:
-    """The number of streets from an intersection to each other one."""
-    steps, joined, queue = {start: 0}, neighbours(board), [start]
-    for i in queue:
-        for j in joined[i] - {closed, *steps}:
-            steps[j] = steps[i] + 1
-            queue.append(j)
-    return steps
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_a_version_of_the_generator_never_changes(size: str) -> None:
     assert board_generator.GENERATOR_VERSION == 1
@@ -78,39 +55,9 @@ def test_sizes(size: str) -> None:
     assert generate_board(0).num_actions == city.num_actions
 
 
-def test_the_parts_of_a_board() -> None:
+def test_generated_boards_are_valid() -> None:
     for board in SAMPLE:
-        assert make_board(as_data(board)).fingerprint == board.fingerprint  # valid
-        park = {i for i, entry in enumerate(board.intersections) if entry.roundabout}
-        joined = neighbours(board)
-        assert sorted(len(joined[i] & park) for i in park) == [2] * 4, "a ring"
-        assert all(len(joined[i]) >= 3 for i in park)
-        assert all(2 <= len(streets) <= MAX_DEGREE for streets in joined.values())
-        sites = collections.Counter(site.intersection for site in board.sites)
-        assert not any(sites[station] for station in board.stations)
-        assert all(sites[i] == 2 for i in park)
-        assert max(sites.values()) == 2
-        assert [site.zone for site in board.sites] == sorted(site.zone for site in board.sites)
-        bounds = SIZES[board.name.split(":")[1]].bounds
-        one, other = board.stations
-        assert reached(board, one)[other] >= bounds.station_walk
-        for closed in range(len(board.intersections)):
-            start = 0 if closed else 1
-            assert len(reached(board, start, closed)) == len(board.intersections) - 1
-
-
-def test_streets_are_straight_and_do_not_cross() -> None:
-    for board in SAMPLE[::5]:
-        points = np.array([(i.x, i.y) for i in board.intersections], np.int64)
-        for a, b in board.streets:
-            assert SPACING - 20 <= math.dist(points[a], points[b]) <= LONGEST or {a, b} <= {
-                i for i, entry in enumerate(board.intersections) if entry.roundabout
-            }
-            for i in {*range(len(points))} - {a, b}:
-                assert not map_geometry.is_near(points, a, b, i, CLEARANCE)
-        for one, other in combinations(board.streets, 2):
-            if not {*one} & {*other}:
-                assert not map_geometry.crosses(points, *one, *other)
+        assert make_board(as_data(board)).fingerprint == board.fingerprint
 
 
 def test_specs() -> None:

@@ -124,15 +124,6 @@ def test_every_environment_draws_boards() -> None:
     assert len({*stable.batch.board_index.tolist()}) > 1
 
 
-def test_a_reset_that_fails_leaves_the_board_of_the_game() -> None:
-    for env in (gymnasium.make("busenv/Bus-v0", board=SPEC).unwrapped, bus_v0.raw_env(board=SPEC)):
-        env.reset(seed=1)
-        for seed in range(6):
-            with pytest.raises(ValueError, match="first_player is 9"):
-                env.reset(seed=seed, options={"first_player": 9})
-            assert env.board is env.game.board
-
-
 def test_boards_of_other_sizes_are_refused() -> None:
     with pytest.raises(BoardError, match="different sizes in one set"):
         Batch(2, board=["city", "generated:small:1"])

@@ -13,7 +13,7 @@ import pettingzoo
 import pettingzoo.test
 import pytest
 
-from busenv import Game, IllegalActionError, ObservationLayout, bus_v0
+from busenv import Game, IllegalActionError, bus_v0
 from busenv.observation import observe
 from tests.support.play import paid, picks, played
 
@@ -135,24 +135,6 @@ def test_aec_options_and_errors() -> None:
         with pytest.raises(IllegalActionError, match=f"action {action}"):
             env.step(action)
     assert env.unwrapped.game.to_bytes() == before
-
-
-def test_state_is_the_observation_of_seat_0() -> None:
-    game = played(4, seed=2)
-    turns, parallel = bus_v0.raw_env(), bus_v0.parallel_env(observation_dtype="float32")
-    options = {"first_player": game.first_player}
-    turns.reset(options=options)
-    parallel.reset(options=options)
-    scale = ObservationLayout(game.board).scale
-    twin = Game(first_player=game.first_player, seed=0)
-    for action in game.history:
-        turns.step(action)
-        parallel.step({f"player_{twin.current_player}": action})
-        twin.step(action)
-        assert (turns.state() == observe(twin, 0)).all()
-        np.testing.assert_array_equal(parallel.state(), np.minimum(observe(twin, 0) * scale, 1))
-        assert parallel.state_space.contains(parallel.state())
-    assert turns.state_space.contains(turns.state())
 
 
 def test_agents_that_do_not_take_part_observe_zeros() -> None:

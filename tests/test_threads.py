@@ -50,15 +50,7 @@ def test_threads_sleep_and_wake() -> None:
         actions = picks(batches[0].masks, rng)
         for batch in batches:
             batch.step(actions)
-            for name in (
-                "games",
-                "final_games",
-                "observations",
-                "masks",
-                "rewards",
-                "terminations",
-                "seats",
-            ):
+            for name in ("games", "final_games", "observations", "masks", "rewards", "seats"):
                 same = getattr(batch, name).tobytes() == getattr(batches[0], name).tobytes()
                 assert same, (step, name)
         if step % 10 == 0:

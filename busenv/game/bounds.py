@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
-from busenv.game.actions import BoardAction
 from busenv.game.board import Board
 from busenv.game.board_specs import as_board
 from busenv.game.rules import Rules, as_rules, check_players
@@ -52,40 +49,20 @@ def longest_game(
     - Passing: requires two markers placed in the round and one in hand, so a seat with K markers
       passes at most (K - 1) // 2 times.
     - Buildings: each uses a site (R2, R14).
-    - Lines: each uses a line marker and a street without one of the seat's. A line is a trail (R8),
-      so it leaves out streets at all but two intersections of odd degree, and a street covers two
-      of these. Line Expansion adds at most its power (R7), with at most r buses in round r, because
-      it precedes Buses (R12).
+    - Lines: each uses a line marker and a street without one of the seat's (R8).
     - Passengers: each decision uses at least one of the supply (R13).
     - Clock: once a round (R15).
     - Vrrooomm!: two for each delivery (`most_deliveries`).
 
     >>> longest_game(4), longest_game(5, "condensed")
-    (578, 762)
+    (578, 857)
     """
     players, rules, board = check_players(num_players), as_rules(rules), as_board(board)
     rounds = most_rounds(players, rules)
     select = players * (rules.action_markers + (rules.action_markers - 1) // 2)
     deliveries = most_deliveries(players, rules)
     supply = rules.passengers - rules.start_passengers
-    lines = _most_streets(players, rules, board, rounds)
+    streets = len(board.streets)
+    limits = rules.line_markers or (streets,) * players
+    lines = sum(min(limit, streets) for limit in limits[:players])
     return select + len(board.sites) + lines + supply + rounds + 2 * deliveries
-
-
-def _most_streets(players: int, rules: Rules, board: Board, rounds: int) -> int:
-    """The most line markers that all seats can lay."""
-    degrees = np.bincount(np.array(board.streets).ravel())
-    trail = len(board.streets) - max(int((degrees % 2).sum()) // 2 - 1, 0)
-    limits = rules.line_markers or (trail,) * players
-    held = sum(min(limit, trail) for limit in limits[:players])
-    power = sum(
-        rules.power(
-            BoardAction.LINE_EXPANSION,
-            num_players=players,
-            most_buses=min(rules.bus_limit, number),
-            space=space,
-        )
-        for number in range(1, rounds + 1)
-        for space in range(rules.spaces)
-    )
-    return min(held, 2 * players + power)
