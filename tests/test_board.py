@@ -11,7 +11,7 @@ import pytest
 
 from busenv import BoardError, Game, load_board, random_playouts
 from busenv.game.board import BOARDS, make_board
-from tests.support.worlds import largest
+from tests.support.worlds import largest, one_street
 
 
 def city() -> dict:
@@ -142,13 +142,6 @@ def test_the_largest_board_stays_within_its_arrays(tmp_path: Path) -> None:
 
 
 def test_smallest_board() -> None:
-    data = {
-        "intersections": [
-            {"id": i, "x": i, "y": 0, "roundabout": True, "train_station": True} for i in range(2)
-        ],
-        "streets": [[0, 1]],
-        "sites": [{"id": 0, "intersection": 1, "zone": 1}],
-    }
-    result = random_playouts(50, 3, board=make_board(data))
+    result = random_playouts(50, 3, board=make_board(one_street(sites=1)))
     assert result.endings["sites"] == 50
     assert result.rounds == 1

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from busenv import EDITIONS, Board, Game, Phase, Rules, longest_game
+from busenv import EDITIONS, Game, Phase, Rules, longest_game
 from busenv.game.actions import BoardAction
 from busenv.game.board import make_board
 from busenv.game.bounds import most_deliveries, most_rounds
 from tests.support.play import STYLES, choose
-from tests.support.worlds import random_board, random_rules
+from tests.support.worlds import one_street, random_board, random_rules
 
 SPARING = {"pass": 1000}  # as few markers a round as possible
 
@@ -72,7 +72,7 @@ def test_worlds_of_any_kind_keep_to_their_longest_game() -> None:
 
 def test_the_bound_of_a_small_world_is_reached() -> None:
     """One street, so no second marker (R10); the set-up fills the sites; one action marker each."""
-    board = one_street()
+    board = make_board(one_street(sites=4))
     rules = Rules(action_markers=1, passengers=0, start_passengers=0)
     game = Game(3, rules, board, first_player=0)
     while game.phase != Phase.SELECT_ACTIONS:
@@ -83,11 +83,3 @@ def test_the_bound_of_a_small_world_is_reached() -> None:
     assert game.is_over
     assert check(game) == 1
     assert longest_game(3, rules, board) == 3 + 3 + 4 + 1  # markers, lines, buildings, clock
-
-
-def one_street() -> Board:
-    places = [
-        {"id": i, "x": i, "y": 0, "roundabout": True, "train_station": True} for i in range(2)
-    ]
-    sites = [{"id": i, "intersection": 0, "zone": 1} for i in range(4)]
-    return make_board({"intersections": places, "streets": [[0, 1]], "sites": sites})

@@ -115,14 +115,12 @@ class CudaBatch:
         """Copy an array to the device; keep it as a tensor and return it for kernels."""
         content = np.array(array, order="C").reshape(-1).view(np.uint8)
         tensor = torch.from_numpy(content).to(self.device)
-        shape = array.shape
         if array.dtype.names:  # records
-            self._tensors[name] = tensor.view(*shape, array.dtype.itemsize)
-        elif array.dtype != np.uint64:  # for which torch has few operations
-            self._tensors[name] = tensor.view(TORCH_TYPES[array.dtype.name]).view(shape)
+            self._tensors[name] = tensor.view(*array.shape, array.dtype.itemsize)
         else:
-            self._tensors[name] = tensor
-        return kernel_array(tensor, array.dtype, shape)
+            dtype = torch.from_numpy(np.empty(0, array.dtype)).dtype
+            self._tensors[name] = tensor.view(dtype).view(array.shape)
+        return kernel_array(tensor, array.dtype, array.shape)
 
     def _all_on_device(self, values: Any) -> Any:
         """Copy the arrays of a named tuple to the device and return it for kernels."""
@@ -214,13 +212,6 @@ class CudaBatch:
 
 PUBLIC = {name for name in CudaBatch.__annotations__ if not name.startswith("_")}
 WHOLE_NUMBERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8}
-TORCH_TYPES = {
-    "bool": torch.bool,
-    "uint8": torch.uint8,
-    "int64": torch.int64,
-    "float32": torch.float32,
-    "float64": torch.float64,
-}
 
 
 def _check_supported(reward: Any, opponents: Opponents, illegal: str) -> None:

@@ -292,30 +292,21 @@ def _check_pieces(g, b):
 
 @kernel
 def _check_selection(g):
-    """Seats that select actions have markers, and there is a free space (R4)."""
-    choosing = np.uint64(g.choosing)
-    if g.phase != SELECT_ACTIONS:
-        return VALID if choosing == ZERO else FIELD.choosing
-    if choosing >> np.uint64(g.players) != ZERO or not has(choosing, g.seat):
-        return FIELD.choosing
-    for seat in range(g.players):
-        if has(choosing, seat) and g.markers[seat] == 0:
-            return FIELD.markers
-    return FIELD.open if g.open == 0 else VALID
-
-
-@kernel
-def _check_setup(g):
-    """Round 0 is the setup, where all seats have markers, none of them on a space (R1)."""
-    in_setup = g.phase < SELECT_ACTIONS
+    """Round 0 is the setup (R1). Seats have markers in it and while they select actions (R4)."""
+    in_setup, choosing = g.phase < SELECT_ACTIONS, np.uint64(g.choosing)
     if (g.round == 0) != in_setup:
         return FIELD.round
+    if g.phase == SELECT_ACTIONS:
+        if choosing >> np.uint64(g.players) != ZERO or not has(choosing, g.seat):
+            return FIELD.choosing
+    elif choosing != ZERO:
+        return FIELD.choosing
     for seat in range(g.players):
-        if in_setup and g.markers[seat] == 0:
+        if (in_setup or has(choosing, seat)) and g.markers[seat] == 0:
             return FIELD.markers
         if in_setup and g.placed[seat] > 0:
             return FIELD.spaces
-    return VALID
+    return FIELD.open if g.phase == SELECT_ACTIONS and g.open == 0 else VALID
 
 
 @kernel
@@ -376,8 +367,6 @@ def _check(g, b, scratch):
         wrong = _check_lines(g, b)
     if wrong == VALID:
         wrong = _check_pieces(g, b)
-    if wrong == VALID:
-        wrong = _check_setup(g)
     if wrong == VALID:
         wrong = _check_selection(g)
     if wrong == VALID:

@@ -76,3 +76,12 @@ def largest() -> dict:
         "streets": ring + [[i, (i + 5) % 64] for i in range(64)],
         "sites": [{"id": i, "intersection": i, "zone": i + 1} for i in range(64)],
     }
+
+
+def one_street(sites: int) -> dict:
+    """The smallest board, with a number of sites."""
+    places = [
+        {"id": i, "x": i, "y": 0, "roundabout": True, "train_station": True} for i in range(2)
+    ]
+    zone = [{"id": i, "intersection": 1, "zone": 1} for i in range(sites)]
+    return {"intersections": places, "streets": [[0, 1]], "sites": zone}
