@@ -148,13 +148,6 @@ class SymmetricAgent:
         return absolute_action(game, legal[11 * len(game.history) % len(legal)])
 
 
-def in_relative_types(games: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Return actions (int64, (N,)) in games as relative ids, without the kernels."""
-    builds = (actions >= FIRST_BUILD) & (actions < encode(CITY, "grow", 0, 0))
-    kinds = (actions - FIRST_BUILD) % 3
-    return np.where(builds, actions - kinds + (kinds - games["clock"]) % 3, actions)
-
-
 def final_rows(batch: Batch) -> list[np.ndarray]:
     """The relative observations of the games that the last step ended, by their last seats."""
     return [
@@ -192,7 +185,7 @@ def test_vector_environments_play_the_games_of_absolute_ones(settings: Any) -> N
         actions = picks(absolute.batch.masks, rng)
         if "illegal" in settings and rng.random() < 0.2:
             actions[:3] = rng.integers(0, CITY.num_actions, 3)
-        _, *results, info = relative.step(in_relative_types(games, actions))
+        _, *results, info = relative.step(relative_actions(games, CITY, actions))
         _, *expected, absolute_info = absolute.step(actions)
         for ours, theirs in zip(results, expected, strict=True):
             assert (ours == theirs).all()

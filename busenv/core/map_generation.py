@@ -241,12 +241,9 @@ def _has_wide_face(points, adjacent):
 @kernel
 def _sort(pairs):
     """Sort pairs of numbers from 0 to 63 (int64, (n, 2)) in place."""
-    keys = np.empty(pairs.shape[0], np.int64)
-    for k in range(keys.shape[0]):
-        keys[k] = pairs[k, 0] * 64 + pairs[k, 1]
+    keys = pairs[:, 0] * 64 + pairs[:, 1]
     keys.sort()
-    for k in range(keys.shape[0]):
-        pairs[k, 0], pairs[k, 1] = keys[k] >> 6, keys[k] & 63
+    pairs[:, 0], pairs[:, 1] = keys >> 6, keys & 63
 
 
 @kernel

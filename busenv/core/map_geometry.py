@@ -98,10 +98,7 @@ def has_articulation_point(adjacent):
     for closed in range(number):
         start[0] = 0 if closed else 1
         bfs_distances(adjacent, start, closed, distances)
-        unreached = 0
-        for distance in distances:
-            unreached += distance < 0
-        if unreached > 1:
+        if (distances < 0).sum() > 1:
             return True
     return False
 

@@ -310,31 +310,23 @@ def _check_selection(g):
 
 
 @kernel
-def _most_power(g):
-    """The most power that is left of the marker being resolved (R7), or first buildings (R2)."""
-    if g.phase == SETUP_BUILDINGS:
-        return np.int64(2)
-    if g.phase == PICK_UP or g.phase == SET_DOWN:
-        return np.int64(g.buses[g.seat])
-    return power_of(g, g.action, np.int64(g.space) - (g.phase == PASSENGERS))
-
-
-@kernel
 def _check_resolution(g):
-    """The marker that is resolved is the seat's, with the power that it can have (R6, R7)."""
+    """The marker that is resolved is the seat's, with the power that it can have (R2, R6, R7)."""
+    driving = g.phase == PICK_UP or g.phase == SET_DOWN
+    space = np.int64(g.space) - (driving or g.phase == PASSENGERS)
     if g.action == NO_ACTION:
         if g.space != 0:
             return FIELD.space
-    else:
-        ascending = g.phase == PASSENGERS or g.phase == PICK_UP or g.phase == SET_DOWN
-        space = np.int64(g.space) - ascending
-        if space < 0 or space >= g.taken[g.action]:
-            return FIELD.space
-        if g.spaces[g.action, space] != g.seat:
-            return FIELD.seat
-    if g.phase != SETUP_BUILDINGS and (g.action == NO_ACTION or g.phase == CLOCK):
-        return FIELD.power if g.power > 0 else VALID
-    return FIELD.power if g.power == 0 or g.power > _most_power(g) else VALID
+    elif space < 0 or space >= g.taken[g.action]:
+        return FIELD.space
+    elif g.spaces[g.action, space] != g.seat:
+        return FIELD.seat
+    most = np.int64(2)  # first buildings
+    if g.phase != SETUP_BUILDINGS:
+        if g.action == NO_ACTION or g.phase == CLOCK:
+            return FIELD.power if g.power > 0 else VALID
+        most = np.int64(g.buses[g.seat]) if driving else power_of(g, g.action, space)
+    return FIELD.power if g.power == 0 or g.power > most else VALID
 
 
 @kernel
