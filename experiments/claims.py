@@ -131,7 +131,6 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _bounds(figure: str) -> list[float]:
-    """Return the lower and upper bound of a figure."""
     match = FIGURE.fullmatch(figure)
     assert match
     value, low, high, end, unit = match.groups()

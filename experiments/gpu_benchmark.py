@@ -81,7 +81,6 @@ def compare(device: str, settings: dict[str, Any]) -> int:
 
 
 def _named(step: Any, with_rows: bool) -> dict[str, torch.Tensor]:
-    """The outputs of a step by name, as tensors."""
     rows, rewards, terminations, _, info = step
     outputs = {"rewards of the acting seats": rewards, "terminations": terminations}
     outputs |= {"rows": rows, "masks": info["action_mask"]} if with_rows else {}

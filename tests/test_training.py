@@ -232,7 +232,9 @@ def test_opponents_trained_on_another_board_are_refused_at_the_start(tmp_path: P
             run_training(config.changed(changes), tmp_path / "run", Console(quiet=True))
     run = PPORun(config, tmp_path / "run")  # the folder is still unused
     run.save()
-    with pytest.raises(ValueError, match=r"the checkpoint has the bots \['greedy'\], the settings"):
+    with pytest.raises(
+        ValueError, match=r"the checkpoint has the opponents \['greedy'\]; the settings"
+    ):
         PPORun(config.changed({"bots": ["random"]}), run.folder)
 
 

@@ -50,7 +50,6 @@ def decision_table(games: GameDataset | Iterable[Game]) -> pd.DataFrame:
 
 
 def _rows(number: int, game: Game) -> Iterable[dict[str, object]]:
-    """Yield the decisions of one game."""
     points, ranking = game.points, game.ranking()
     for ply, (at, action) in enumerate(Game.replay(game.record(), game.board)):
         seat, phase = at.current_player, at.phase.name.lower()

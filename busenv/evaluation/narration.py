@@ -119,7 +119,6 @@ def narrate(recorded: RecordedGame) -> str:
 
 
 def _plies(recorded: RecordedGame) -> Iterator[Ply]:
-    """Yield the decisions of the game in words."""
     for game, action in recorded.replay():
         before, after = game.position(), game.clone()
         after.step(action)

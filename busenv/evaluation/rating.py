@@ -95,7 +95,6 @@ def _play(
     console: Console,
     ray: str,
 ) -> list[dict[str, Any]]:
-    """Play the missing games, and return them."""
     done = {game["number"] for game in played}
     missing = [number for number in range(schedule.total) if number not in done]
     if not missing:

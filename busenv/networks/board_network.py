@@ -148,7 +148,6 @@ class BoardNetwork(Network):
     def _apply_layer(
         self, layer: int, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Apply a layer."""
         street = graphs.streets @ self.street[layer]
         mixed = node @ self.message_and_self[layer] + self.message_and_self_bias[layer]
         message, own = mixed.split(self.width, dim=2)
@@ -160,7 +159,6 @@ class BoardNetwork(Network):
         return node, position
 
     def _policy(self, graphs: _Graphs, node: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        """Return the logits."""
         start, end, site, passenger = (
             node @ self.node_to_local[k] + self.local_bias[k] for k in range(4)
         )

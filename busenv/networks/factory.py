@@ -23,7 +23,6 @@ MAX_WIDTH = 8192  # units of a hidden layer
 
 
 def _seats_mlp(board: Board, width: int, **options: bool) -> Mlp:
-    """Return an Mlp that predicts the result of every seat."""
     value_width = max(width // 4, 1)
     return Mlp(board, width, blocks=1, value_width=value_width, num_values=SEAT_VALUES, **options)
 

@@ -167,7 +167,6 @@ def model_path(name: str) -> Path:
 
 
 def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
-    """Return the network that a card describes, with the weights at the path."""
     version = card.observation_version
     if version != VERSION:
         raise ValueError(
@@ -212,7 +211,6 @@ def check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Te
 
 
 def _read_card(path: Path) -> ModelCard:
-    """Return a card, validated to have all keys that loading needs."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, the model's card")
     data = read_bounded(path)
@@ -251,7 +249,6 @@ def _bundled_board(fingerprint: str) -> Board | None:
 
 
 def _board_content(board: Board) -> dict[str, Any]:
-    """Return the content of a board file."""
     return {
         "name": board.name,
         "intersections": [

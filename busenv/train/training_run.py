@@ -76,7 +76,6 @@ def evaluate_against(
 
 
 def _combined(name: str, scores: list[Score]) -> Score:
-    """Return the result of several matches or agents as one."""
     games = sum(s.games for s in scores)
     return Score(
         name,
@@ -251,7 +250,6 @@ def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
 
 
 def _is_due(run: AnyRun, last: CurvePoint, rating_seconds: float) -> bool:
-    """Return whether a rating follows the last one now."""
     if run.config.rate_decisions:
         return bool(run.decisions >= last.decisions + run.config.rate_decisions)
     seconds = rating_interval(run.config, rating_seconds)

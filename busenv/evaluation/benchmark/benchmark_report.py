@@ -105,13 +105,11 @@ def _too_few(result: BenchmarkResult) -> str:
 
 
 def _points(result: BenchmarkResult) -> str:
-    """Format the mean over runs and opponents of the points."""
     points = [count.points for run in result.runs for count in run.panel.values()]
     return f"{np.mean([value for value in points if value is not None]):.2f}"
 
 
 def _exploiters(result: BenchmarkResult) -> str:
-    """Format the share of games that exploiters of the runs win."""
     won = [run.exploiter.share for run in result.runs if run.exploiter]
     return _cell(np.array(won)) if len(won) == len(result.runs) else "—"
 

@@ -42,7 +42,6 @@ from busenv.evaluation.benchmark.results import (
     Entry,
     RunResult,
     WinCount,
-    make_result,
     write_result,
 )
 from busenv.evaluation.dependencies import file_hashes
@@ -53,8 +52,6 @@ from busenv.schema import parse
 from busenv.train.training_run import evaluate_against, run_training, store_config
 
 RESULT, MEASURED = "result.json", "measured.json"  # of all runs, of one
-
-PlayMatch = Callable[[str, int, int], WinCount]  # opponent, players, games
 
 
 def bench_learner(
@@ -81,7 +78,7 @@ def bench_learner(
             seed=seed,
             decisions=run.decisions,
             curve=curve,
-            panel=_play(_play_in_batch(run.agent), PANEL, entry.players),
+            panel=_play(run.agent, PANEL, entry.players),
             exploiter=_exploit(learner.spec(run_folder), entry.players, seed, run_folder),
         )
 
@@ -103,9 +100,10 @@ def bench_agents(
         spec = specs[number]
         with closing(make_agent(spec)) as agent:
             kind = parse_spec(spec).kind
-            by_game = kind in ("exec", "llm")  # several processes, forfeits
-            play = _play_by_game(spec, run_folder, workers) if by_game else _play_in_batch(agent)
-            panel = _play(play, PANEL, entry.players)
+            if kind in ("exec", "llm"):  # several processes, forfeits
+                panel = _play_by_game(spec, entry.players, run_folder, workers)
+            else:
+                panel = _play(agent, PANEL, entry.players)
             is_fast = not agent.single_game_only and kind not in ("uct", "az")
         exploiter = _exploit(spec, entry.players, number, run_folder) if is_fast else None
         return RunResult(
@@ -126,13 +124,16 @@ def _bench_all(
 ) -> BenchmarkResult:
     """Measure every run of a learner; the result is written after each."""
     settings = entry.model_dump(exclude={"about"}) | settings
-    opponents, machine = {bot: agent_digest(bot) for bot in PANEL}, machine_class()
-    settings |= {"protocol": NAME, "busenv": busenv.__version__}
-    settings |= {"opponents": opponents, "machine": machine}
+    measured_by: dict[str, Any] = {
+        "protocol": NAME,
+        "busenv": busenv.__version__,
+        "opponents": {bot: agent_digest(bot) for bot in PANEL},
+        "machine": machine_class(),
+    }
     runs: list[RunResult] = []
     with lock_folder(folder):
         print_path(console, "Run folder", folder)
-        store_settings(folder, settings)
+        store_settings(folder, settings | measured_by)
         for seed in seeds:
             run_folder = folder / f"seed-{seed}"
             measured = run_folder / MEASURED
@@ -141,7 +142,7 @@ def _bench_all(
                 run = bench(seed, run_folder)
                 write_whole(measured, run.model_dump_json(indent=1) + "\n")
             runs.append(parse(RunResult, read_bounded(measured)))
-            result = make_result(entry, runs, machine, opponents)
+            result = BenchmarkResult(**entry.model_dump(), **measured_by, runs=tuple(runs))
             write_result(result, folder / RESULT)
             won = ", ".join(f"{bot} {count.share:.1%}" for bot, count in runs[-1].panel.items())
             console.print(
@@ -157,13 +158,13 @@ def _train(run: LearnerRun, players: int, core_seconds: float) -> tuple[CurveEva
 
     core_seconds: processor time before the first step.
     """
-    play, curve, measured = _play_in_batch(run.agent), [], 0
+    curve, measured = [], 0
     while not run.is_done:
         start = time.process_time()
         run.step()
         core_seconds += time.process_time() - start
         if (tenth := int(run.progress * CURVE_LENGTH)) > measured:
-            results = _play(play, CURVE_PANEL, players)
+            results = _play(run.agent, CURVE_PANEL, players)
             point = CurveEvaluation(
                 decisions=run.decisions, core_seconds=round(core_seconds, 1), results=results
             )
@@ -172,22 +173,26 @@ def _train(run: LearnerRun, players: int, core_seconds: float) -> tuple[CurveEva
     return tuple(curve)
 
 
-def _play(play: PlayMatch, panel: dict[str, int], players: int) -> dict[str, WinCount]:
-    """Play the opponents of a panel."""
-    games = count_games(panel, players)
-    return {bot: play(bot, players, count) for bot, count in games.items()}
-
-
-def _play_in_batch(agent: Agent) -> PlayMatch:
-    """Play all games of a match in one batch."""
-
-    def play(bot: str, players: int, count: int) -> WinCount:
+def _play(agent: Agent, panel: dict[str, int], players: int) -> dict[str, WinCount]:
+    """Play the opponents of a panel, all games against each of them in one batch."""
+    counts = {}
+    for bot, games in count_games(panel, players).items():
         own, _ = evaluate_against(
-            agent, bot, count, SEED, rules=RULES, board=BOARD, players=players
+            agent, bot, games, SEED, rules=RULES, board=BOARD, players=players
         )
-        return WinCount(games=own.games, wins=own.wins, points=own.points)
+        counts[bot] = WinCount(games=own.games, wins=own.wins, points=own.points)
+    return counts
 
-    return play
+
+def _play_by_game(spec: str, players: int, folder: Path, workers: int) -> dict[str, WinCount]:
+    """Play PANEL game by game, for programs and language models: ratings in subfolders."""
+    counts = {}
+    for bot, number in count_games(PANEL, players).items():
+        schedule = Schedule((spec,), players, number, SEED, RULES, bot, BOARD)
+        own = run_rating(schedule, folder / bot.replace(":", "-"), workers).results.iloc[0]
+        games = int(own["games"])
+        counts[bot] = WinCount(games=games, wins=round(own["won"] * games), points=own["points"])
+    return counts
 
 
 def _exploit(spec: str, players: int, seed: int, folder: Path) -> WinCount:
@@ -208,15 +213,3 @@ def machine_class() -> str:
             processor = line.partition(":")[2].strip()
             break
     return f"{processor}, {available_cores()} cores"
-
-
-def _play_by_game(spec: str, folder: Path, workers: int) -> PlayMatch:
-    """Play game by game, for programs and language models: a rating in a subfolder."""
-
-    def play(bot: str, players: int, count: int) -> WinCount:
-        schedule = Schedule((spec,), players, count, SEED, RULES, bot, BOARD)
-        own = run_rating(schedule, folder / bot.replace(":", "-"), workers).results.iloc[0]
-        count = int(own["games"])
-        return WinCount(games=count, wins=round(own["won"] * count), points=own["points"])
-
-    return play

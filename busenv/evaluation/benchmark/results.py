@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from busenv import __version__
 from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANEL, RUNS, count_games
 from busenv.io import read_bounded, write_whole
 from busenv.schema import Schema, parse
@@ -147,17 +146,6 @@ def make_entry(name: str, about: str, players: int, decisions: int) -> Entry:
     """Make an entry; ValueError, in one line, names an invalid field."""
     fields = {"name": name, "about": about, "players": players, "decisions": decisions}
     return parse(Entry, json.dumps(fields))
-
-
-def make_result(
-    entry: Entry, runs: Iterable[RunResult], machine: str, opponents: dict[str, str]
-) -> BenchmarkResult:
-    """Make the result of runs measured with this version; ValueError if they break the protocol."""
-    fields = {"protocol": NAME, "busenv": __version__, **entry.model_dump()}
-    fields |= {"machine": machine, "opponents": opponents}
-    return parse(
-        BenchmarkResult, json.dumps({**fields, "runs": [run.model_dump() for run in runs]})
-    )
 
 
 def read_result(path: Path) -> BenchmarkResult:
