@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from busenv.common.plot_style import default_style, save_png
-from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
+from busenv.evaluation.curves import bootstrap_interval, format_mean
 from busenv.io import write_whole
 from busenv.train.config import PRESETS
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig

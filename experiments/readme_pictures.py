@@ -15,8 +15,8 @@ import numpy as np
 
 import busenv
 from busenv.common.plot_style import default_style, save_png
-from busenv.evaluation.benchmark.aggregates import bootstrap_interval
 from busenv.evaluation.benchmark.results import BUNDLED, read_result
+from busenv.evaluation.curves import bootstrap_interval
 from busenv.evaluation.replay_files import draw_record, write_animation
 from busenv.io import write_whole
 from experiments.claims import read_claims

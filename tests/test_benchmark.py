@@ -22,7 +22,6 @@ from busenv.common.runs import RunError
 from busenv.evaluation.agent_digest import agent_digest
 from busenv.evaluation.benchmark import benchmark_report, learners, measure, protocol
 from busenv.evaluation.benchmark import exploit as exploiters
-from busenv.evaluation.benchmark.aggregates import bootstrap_interval, format_mean
 from busenv.evaluation.benchmark.benchmark_report import (
     challenge_tables,
     draw_results,
@@ -37,6 +36,7 @@ from busenv.evaluation.benchmark.results import (
     make_entry,
     read_result,
 )
+from busenv.evaluation.curves import bootstrap_interval, format_mean
 from busenv.observation import observe_games
 from busenv.train.ppo_run import PPORun
 from busenv.train.training_run import describe_training

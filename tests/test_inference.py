@@ -20,10 +20,9 @@ from busenv.networks.compiled_network import (
     read_weights,
 )
 from busenv.networks.factory import build_network
-from busenv.networks.inference import draw_actions, make_policy
+from busenv.networks.inference import draw_actions, make_policy, make_row_policy
 from busenv.networks.inputs import observe_inputs
 from busenv.networks.logits import action_probabilities
-from busenv.networks.row_policy import make_row_policy
 from busenv.observation import observe_games
 from tests.support.networks import CITY, forward_rows, positions, random_network
 from tests.support.worlds import random_board

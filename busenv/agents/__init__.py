@@ -29,7 +29,7 @@ An agent selects an action in one game (`act`) or in each of a batch of games (`
 
 from busenv.agents.base import Agent, AgentError
 from busenv.agents.building_types import check_building_types
-from busenv.agents.function_agent import from_policy
+from busenv.agents.policy_agent import from_policy
 from busenv.agents.specs import SPECS, make_agent
 
 __all__ = ["SPECS", "Agent", "AgentError", "check_building_types", "from_policy", "make_agent"]

@@ -1,22 +1,27 @@
-"""Agents that sample from a distribution over actions; `net`, of a network's policy."""
+"""Agents that sample from a distribution over actions: of a network, or of any function."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from busenv import Board, Game
 from busenv.agents.base import CompiledAgent, Estimate
+from busenv.core.relative_types import write_absolute_policies
 from busenv.game.board_specs import GeneratedBoards, is_playable
 from busenv.networks.compiled_network import Weights
 from busenv.networks.inference import draw_actions, make_policy
-from busenv.networks.logits import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE
+from busenv.networks.logits import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, action_probabilities
+from busenv.observation import observe_games
 
 if TYPE_CHECKING:
     from busenv.networks.network import Network
 
 TOP_ACTIONS = 5  # in an estimate
+
+Policy = Callable[[np.ndarray, np.ndarray], Any]  # of `from_policy`
 
 
 class DistributionAgent(CompiledAgent):
@@ -86,3 +91,52 @@ class PolicyAgent(DistributionAgent):
         if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         return self._policy(games, board, self._temperature)
+
+
+class FunctionAgent(DistributionAgent):
+    """Samples from a policy that a function computes; see `from_policy`."""
+
+    def __init__(
+        self, policy: Policy, *, relative_types: bool, temperature: float, name: str
+    ) -> None:
+        self._policy, self._relative_types = policy, relative_types
+        super().__init__(name, 0, temperature)
+
+    def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
+        rows, masks = observe_games(games, board, True, self._relative_types)
+        logits = _as_array(self._policy(rows, masks))
+        if logits.shape != masks.shape:
+            raise ValueError(
+                f"the policy {self.name!r} returned an array of shape {logits.shape} for masks of "
+                f"shape {masks.shape}; return one logit for each action"
+            )
+        policies = action_probabilities(logits, masks, self._temperature)
+        if not self._relative_types:
+            return policies
+        out = np.zeros_like(policies)
+        write_absolute_policies(games, board.array, policies, out)
+        return out
+
+
+def from_policy(
+    policy: Policy, *, relative_types: bool = False, temperature: float = 1.0, name: str = "policy"
+) -> FunctionAgent:
+    """Make an agent from a policy, such as a network of PyTorch or JAX.
+
+    policy: takes observations, uint8 (N, size), and masks, bool (N, num_actions), and returns
+        logits, (N, num_actions), as an array or tensor; those of illegal actions are ignored.
+    relative_types: whether the policy was trained with `relative_types=True`. The agent then
+        converts its actions; without the conversion it would erect buildings of other types.
+    temperature: 0 to 100, by which logits are divided; 0 takes the most likely action.
+    name: of the agent in tables.
+
+    Raises ValueError for another temperature, and when the policy returns another shape.
+    """
+    return FunctionAgent(policy, relative_types=relative_types, temperature=temperature, name=name)
+
+
+def _as_array(logits: Any) -> np.ndarray:
+    """Return logits as float32, of an array, or of a tensor on any device."""
+    if hasattr(logits, "detach"):  # PyTorch
+        logits = logits.detach().float().cpu()
+    return np.asarray(logits, np.float32)

@@ -13,8 +13,7 @@ from typing import Any
 from busenv.agents.base import Agent
 from busenv.agents.custom_agent import as_agent, load_object
 from busenv.agents.external.external_agent import SECONDS, ExternalAgent
-from busenv.agents.planner_agent import PlannerAgent
-from busenv.agents.scripted import GreedyAgent, RandomAgent
+from busenv.agents.scripted import GreedyAgent, PlannerAgent, RandomAgent
 from busenv.agents.uct_agent import UctAgent
 from busenv.error_text import did_you_mean, missing_extra, quote
 

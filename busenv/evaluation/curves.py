@@ -1,4 +1,9 @@
-"""Learning curves of several runs: means over seeds with intervals, as a picture."""
+"""Results of several runs: means with bootstrap intervals, and learning curves.
+
+Follows Agarwal et al. 2021 (Deep Reinforcement Learning at the Edge of the Statistical Precipice)
+in resampling runs, but takes plain means: an interquartile mean of five runs or fewer is the mean
+of at most three.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from busenv.common.intervals import format_bounds
 from busenv.common.plot_style import default_style, save_png
 from busenv.common.runs import SETTINGS, RunError
-from busenv.evaluation.benchmark.aggregates import bootstrap_interval
 from busenv.io import read_json
 from busenv.train.learning_curve import COLOURS, read_curve
 from busenv.train.training_run import CURVE
 
+RESAMPLES = 2000
 UNITS = {"decisions": "training decisions", "seconds": "seconds of training"}
 
 
@@ -25,6 +31,23 @@ class Curve:
 
     spent: dict[str, np.ndarray]
     won: dict[str, np.ndarray]
+
+
+def bootstrap_interval(scores: np.ndarray) -> tuple[float, float]:
+    """95% percentile interval of the mean of the runs' scores: (runs,)."""
+    runs = len(scores)
+    indices = np.random.default_rng(0).integers(runs, size=(RESAMPLES, runs))
+    low, high = np.percentile(scores[indices].mean(axis=1), (2.5, 97.5))
+    return float(low), float(high)
+
+
+def format_mean(scores: np.ndarray) -> str:
+    """Format the mean of the runs' scores in percent, with its interval if there are several.
+
+    scores: (runs,), from 0 to 1.
+    """
+    mean = f"{scores.mean():.1%}"
+    return mean if len(scores) == 1 else f"{mean} {format_bounds(*bootstrap_interval(scores))}"
 
 
 def read_runs(folders: Sequence[Path]) -> tuple[dict[str, list[Curve]], int]:

@@ -13,8 +13,8 @@ from busenv.batch.batch import Batch
 from busenv.batch.opponents import choose_actions
 from busenv.batch.saved_games import take_games
 from busenv.core.relative_types import write_relative_actions
+from busenv.networks.inference import make_row_policy
 from busenv.networks.network import Network
-from busenv.networks.row_policy import make_row_policy
 
 ILLEGAL_LOGIT = -1e9  # its probability is exactly 0, and 0 times its logarithm is not nan
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from busenv import Game, __version__
 from busenv.agents import make_agent
-from busenv.agents.game_histories import GameHistories
+from busenv.agents.match import GameHistories
 from busenv.agents.policy_agent import DistributionAgent
 from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules

@@ -10,10 +10,9 @@ import numpy as np
 
 from busenv.common.console import TextTable
 from busenv.common.runs import RunError
-from busenv.evaluation.benchmark.aggregates import format_mean
 from busenv.evaluation.benchmark.protocol import BUDGETS, CHALLENGE, CURVE_PANEL, NAME, RUNS
 from busenv.evaluation.benchmark.results import BenchmarkResult, RunResult
-from busenv.evaluation.curves import Curve, draw_curves
+from busenv.evaluation.curves import Curve, draw_curves, format_mean
 from busenv.io import write_whole
 
 # Opponents with a column, by protocol; results have all.

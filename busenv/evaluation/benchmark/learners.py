@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from busenv.agents import from_policy
-from busenv.agents.function_agent import FunctionAgent
+from busenv.agents.policy_agent import FunctionAgent
 from busenv.envs.sb3 import BusVecEnv
 from busenv.evaluation.benchmark.results import Entry
 from busenv.train.config import PRESETS, PPOConfig

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from busenv import Board, Rules, cluster
-from busenv.agents.planner_agent import planned_action
+from busenv.agents.scripted import planned_action
 from busenv.core.bits import GOLDEN, mix, seeded, uniform
 from busenv.core.bots import BotWorkspace, greedy_action, make_bot_workspace
 from busenv.core.jit import inlined, kernel
