@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from busenv import Board
@@ -33,12 +33,11 @@ def draw_record(
     plies = len(recorded.record.actions)
     if ply is not None and not 0 <= ply <= plies:
         raise ValueError(f"ply is {ply}; allowed: 0 to {plies}, the length of the game")
-    if ply is not None and ply < plies:
-        record = dataclasses.replace(
-            recorded.record, actions=recorded.record.actions[:ply], result=None
-        )
-        recorded = dataclasses.replace(recorded, record=record)
-    drawing = game_svg(recorded.end())
+    if ply is None or ply == plies:
+        game = recorded.end()
+    else:
+        game, _ = next(islice(recorded.replay(), ply, None))
+    drawing = game_svg(game)
     write_whole(out, drawing if out.suffix == ".svg" else svg_to_png(drawing))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -90,10 +89,8 @@ def take(parts: list[np.ndarray], indices: np.ndarray) -> np.ndarray:
 
 def sample_files(folder: Path) -> dict[int, Path]:
     """Return the sample files of a folder by number, ascending; none if the folder is missing."""
-    pattern = r"([0-9]{6,12})\.safetensors"
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    named = ((re.fullmatch(pattern, path.name), path) for path in paths)
-    return dict(sorted((int(match[1]), path) for match, path in named if match))
+    paths = [path for path in folder.glob("*.safetensors") if path.stem.isdecimal()]
+    return dict(sorted((int(path.stem), path) for path in paths))
 
 
 def write_file(folder: Path, number: int, samples: np.ndarray) -> None:
@@ -104,8 +101,6 @@ def write_file(folder: Path, number: int, samples: np.ndarray) -> None:
 
 def read_file(path: Path, boards: Board | GeneratedBoards) -> np.ndarray:
     """Read and validate a file of samples, memory-mapped: SAMPLE, (N,)."""
-    if not path.is_file():  # opening a pipe would wait for a writer
-        raise ValueError(f"{path} is not a file")
     try:
         with safe_open(path, "pt") as file:  # torch's tensors are memory-mapped
             header = file.get_slice(ROWS)
