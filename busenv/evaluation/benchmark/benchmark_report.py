@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def _ranked(
     title: str,
     results: dict[str, BenchmarkResult],
     columns: dict[str, list[str]],
-    more: dict[str, Callable[[BenchmarkResult], str]],
+    more: Mapping[str, Callable[[BenchmarkResult], str]],
 ) -> TextTable:
     """Make a table of results by name, the best in the last of the columns first.
 
