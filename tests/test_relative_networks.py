@@ -1,7 +1,5 @@
 """Networks that count building types from the clock."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,8 @@ from busenv.networks.compiled_network import (
     make_workspace,
     read_weights,
 )
-from busenv.networks.factory import build_network
 from busenv.networks.inference import make_policy
 from busenv.networks.inputs import Inputs
-from busenv.networks.model_files import load_model, save_model
 from busenv.train.expert_iteration.samples import make_batch
 from tests.support.networks import CITY, positions, random_network
 from tests.support.positions import relabelled
@@ -68,13 +64,3 @@ def test_relabelled_types_change_no_sample() -> None:
     for relative in (False, True):
         one, two = (make_batch(rows, CITY, 0.5, Inputs(relative)) for rows in (samples, turned))
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True)) == relative
-
-
-def test_model_files_hold_relative_types(tmp_path: Path) -> None:
-    path, games = tmp_path / "model.safetensors", positions(30)
-    network = build_network("seats", CITY, 8, relative_types=True)
-    save_model(network, CITY, path, {"network": "seats", "width": 8})
-    loaded, card, _ = load_model(path, CITY)
-    assert card.relative_types is loaded.relative_types is True
-    expected = make_policy(network)(games, CITY, 1.0)
-    np.testing.assert_array_equal(make_policy(loaded)(games, CITY, 1.0), expected)
