@@ -37,7 +37,7 @@ from busenv.core.map_rows import (
     split_map,
     write_maps,
 )
-from busenv.game.actions import decode
+from busenv.core.state import FIRST_BUILD
 from busenv.game.board import Board
 from busenv.game.board_specs import Boards, as_boards
 from busenv.observation import ObservationLayout
@@ -170,13 +170,12 @@ def _action_tables(board: Board) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     The intersections of build actions depend on the board and are left out.
     """
-    tables = np.full((3, board.num_actions), -1)
-    for action in range(board.num_actions):
-        kind, subject, choice = decode(board, action)
-        if kind == "grow":
-            tables[0, action] = 2 * subject + choice
-        elif kind == "build":
-            tables[1, action] = subject
-        elif kind in ("pick_up", "set_down"):
-            tables[2, action] = subject
-    return tables[0], tables[1], tables[2]
+    record = board.array[0]
+    street, split, pick, set_down = (
+        int(record[name]) for name in ("first_street", "first_split", "first_pick", "first_set")
+    )
+    edges, sites, nodes = np.full((3, board.num_actions), -1)
+    edges[street:split] = np.arange(split - street)
+    sites[FIRST_BUILD:street] = np.arange(street - FIRST_BUILD) // 3
+    nodes[pick:set_down] = nodes[set_down:] = np.arange(set_down - pick)
+    return edges, sites, nodes

@@ -225,9 +225,9 @@ def test_wrong_settings_are_refused(wrong: dict, message: str) -> None:
     for make in (BusEnv, *turns):
         with pytest.raises(ValueError, match=message):
             make(**wrong)
-    with pytest.raises(TypeError, match=r"no method act\(game\) or choose\(games, board\)"):
+    with pytest.raises(TypeError, match=r"a method act\(game\) or choose\(games, board\)"):
         BusEnv(opponents=[3, 4, 5])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="is a class; allowed: an instance"):
+    with pytest.raises(TypeError, match="allowed: a spec, or an instance"):
         BusEnv(opponents=Illegal)  # type: ignore[arg-type]
 
 

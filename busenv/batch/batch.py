@@ -162,9 +162,8 @@ class Batch:
         mask: bool, (N,), the games to reset; None resets all of them. A seed for all games also
             reseeds the opponents built from specs.
 
-        Raises ValueError, without any change, for an invalid seed, for the first reset without a
-        seed or with a mask, and for a mask without a game; AgentError if an opponent chooses an
-        illegal action.
+        Raises ValueError, without any change, for an invalid seed, and for the first reset without
+        a seed or with a mask; AgentError if an opponent chooses an illegal action.
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
         rows = check_mask(mask, self.seats.shape)
@@ -359,6 +358,4 @@ def check_mask(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     rows = np.array(mask)
     if rows.dtype != np.bool_ or rows.shape != shape:
         raise ValueError(f"the mask of games to reset is {mask!r}; allowed: bools, shape {shape}")
-    if not rows.any():
-        raise ValueError("the mask of games to reset is all False; allowed: one game or more")
     return rows  # it may be `terminations`, which the reset overwrites

@@ -134,8 +134,7 @@ class CudaBatch:
     def reset(self, seed: int | None = None, mask: np.ndarray | torch.Tensor | None = None) -> None:
         """Start new games, as `busenv.Batch.reset` does.
 
-        mask: bool, (N,), an array or a tensor. An all-false tensor is accepted and resets no game,
-            because reading it would wait for the device.
+        mask: bool, (N,), an array or a tensor.
 
         Raises ValueError for an invalid seed or mask, and for the first reset without a seed or
         with a mask.

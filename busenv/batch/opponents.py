@@ -83,14 +83,13 @@ class OpponentPool:
                 return COMPILED[opponent]
             agent = import_module("busenv").make_agent(opponent)  # of an upper layer
             self._from_specs.append((position, agent))
-        elif isinstance(opponent, type):
-            raise TypeError(f"{opponent!r} is a class; allowed: an instance of it")
-        elif _has(opponent, "act") or _has(opponent, "choose"):
-            agent = opponent
-        else:
+        elif isinstance(opponent, type) or not (_has(opponent, "act") or _has(opponent, "choose")):
             raise TypeError(
-                f"{opponent!r} is not an agent: it has no method act(game) or choose(games, board)"
+                f"{opponent!r} is not an agent; allowed: a spec, or an instance of a class with a "
+                "method act(game) or choose(games, board)"
             )
+        else:
+            agent = opponent
         index = next((i for i, other in enumerate(self.agents) if other is agent), -1)
         if index < 0:
             index = len(self.agents)

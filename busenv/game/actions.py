@@ -92,12 +92,10 @@ class Move(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """The first id of a kind of action, and the names and numbers of its subjects and details."""
+    """The first id of a kind of action, and the numbers of its subjects and details."""
 
     first: int
-    subject: str
     subjects: int
-    detail: str = ""
     details: int = 1
 
 
@@ -110,14 +108,14 @@ def _segments(board: Board) -> dict[str, _Segment]:
     record = board.array[0]
     intersections = len(board.intersections)
     segments = (
-        _Segment(0, "action", PASS),
-        _Segment(PASS, "subject", 1),
-        _Segment(FIRST_BUILD, "site", len(board.sites), "type of building", len(Building)),
-        _Segment(int(record["first_street"]), "street", len(board.streets), "direction", 2),
-        _Segment(int(record["first_split"]), "number of passengers", NUM_SPLITS),
-        _Segment(int(record["first_clock"]), "choice", 2),
-        _Segment(int(record["first_pick"]), "intersection", intersections),
-        _Segment(int(record["first_set"]), "intersection", intersections),
+        _Segment(0, PASS),
+        _Segment(PASS, 1),
+        _Segment(FIRST_BUILD, len(board.sites), len(Building)),
+        _Segment(int(record["first_street"]), len(board.streets), 2),
+        _Segment(int(record["first_split"]), NUM_SPLITS),
+        _Segment(int(record["first_clock"]), 2),
+        _Segment(int(record["first_pick"]), intersections),
+        _Segment(int(record["first_set"]), intersections),
     )
     return dict(zip(KINDS, segments, strict=True))
 
@@ -178,12 +176,11 @@ def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) ->
         )
     segment = _segments(board)[kind]
     for name, value, count in (
-        (segment.subject, subject, segment.subjects),
-        (segment.detail or "detail", detail, segment.details),
+        ("subject", subject, segment.subjects),
+        ("detail", detail, segment.details),
     ):
         if value not in range(count):
-            allowed = f"0 to {count - 1}" if count > 1 else "0"
-            raise ValueError(f"{kind}: no {name} {value!r}; allowed: {allowed}")
+            raise ValueError(f"{kind}: no {name} {value!r}; allowed: 0 to {count - 1}")
     return segment.first + operator.index(subject) * segment.details + operator.index(detail)
 
 
