@@ -15,6 +15,15 @@ from busenv.game.actions import RESOLVED_IN, Phase
 from busenv.game.board import Board
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number
+# Fields of positions that hold a field of states: one number, or one for each seat.
+NUMBERS = {
+    "round": "round", "first_player": "first", "power": "power", "starting_player": "start",
+    "clock": "clock", "time_stones_left": "clock_stones", "supply": "supply",
+}  # fmt: skip
+BY_SEAT = {
+    "delivery_order": "delivery_order", "action_markers": "markers", "buses": "buses",
+    "deliveries": "deliveries", "time_stones": "stones",
+}  # fmt: skip
 # Phases of actions that are resolved from A on; the state holds the space after the current one.
 ASCENDING = (Phase.PASSENGERS, Phase.PICK_UP, Phase.SET_DOWN)
 
@@ -148,19 +157,15 @@ def read_position(array: np.ndarray, board: Board) -> Position:
     for kind in range(3):
         for site in _members(state["type_sites"][kind]):
             buildings[site] = kind
+    plain: dict[str, Any] = {name: int(state[field]) for name, field in NUMBERS.items()}
+    plain |= {name: by_seat(field) for name, field in BY_SEAT.items()}
     return Position(
+        **plain,
         num_players=len(seats),
         phase=phase,
-        round=int(state["round"]),
         current_player=-1 if phase == Phase.OVER else int(state["seat"]),
-        first_player=int(state["first"]),
         ending=ENDINGS[state["ending"]],
-        delivery_order=by_seat("delivery_order"),
-        action_markers=by_seat("markers"),
         line_markers=[None if left == NO_LIMIT else left for left in by_seat("line_markers")],
-        buses=by_seat("buses"),
-        deliveries=by_seat("deliveries"),
-        time_stones=by_seat("stones"),
         streets=[_members(state["line"][s][0]) + _members(state["line"][s][1], 64) for s in seats],
         line_ends=[list(ends[s]) if begun[s] else [] for s in seats],
         arrivals=[list(arrivals[s]) if begun[s] else [] for s in seats],
@@ -168,11 +173,6 @@ def read_position(array: np.ndarray, board: Board) -> Position:
         spaces=[state["spaces"][a][: state["taken"][a]].tolist() for a in range(7)],
         choosing=_members(state["choosing"]),
         resolving=int(state["space"]) - (phase in ASCENDING) if phase in RESOLVED_IN else -1,
-        power=int(state["power"]),
-        starting_player=int(state["start"]),
-        clock=int(state["clock"]),
-        time_stones_left=int(state["clock_stones"]),
-        supply=int(state["supply"]),
         passengers=state["passengers"][: len(board.intersections)].tolist(),
         buildings=buildings,
         waiting=_members(state["waiting"]),

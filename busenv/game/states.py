@@ -13,16 +13,15 @@ from busenv.error_text import quote
 from busenv.errors import IllegalActionError, PositionError
 from busenv.game.actions import RESOLVED_IN, Phase, describe_action
 from busenv.game.board import Board
-from busenv.game.position import ASCENDING, Position, read_position
+from busenv.game.position import ASCENDING, BY_SEAT, NUMBERS, Position, read_position
 from busenv.game.position_validation import check_values
 from busenv.game.rules import Rules
 
 # The fields of positions that hold fields of states, where their names differ.
-POSITION_FIELDS = {
-    "clock_stones": "time_stones_left", "first": "first_player", "free_sites": "buildings",
-    "grow_head": "streets", "head": "line_ends", "head_shared": "shared_with", "line": "streets",
-    "markers": "action_markers", "open": "spaces", "seat": "current_player", "space": "resolving",
-    "start": "starting_player", "tail_shared": "shared_with", "type_sites": "buildings",
+POSITION_FIELDS = {field: name for name, field in (NUMBERS | BY_SEAT).items()} | {
+    "free_sites": "buildings", "grow_head": "streets", "head": "line_ends", "line": "streets",
+    "head_shared": "shared_with", "tail_shared": "shared_with", "open": "spaces",
+    "seat": "current_player", "space": "resolving", "type_sites": "buildings",
 }  # fmt: skip
 # Why a field of a state is invalid, where it is not plain.
 REASONS = {
@@ -148,15 +147,10 @@ def _refuse(position: Position, field: str, reason: str) -> None:
 
 def _write_seats(state: np.void, position: Position) -> None:
     """Write markers, buses, deliveries and lines."""
-    for field, values in (
-        ("markers", position.action_markers),
-        ("line_markers", [NO_LIMIT if n is None else n for n in position.line_markers]),
-        ("buses", position.buses),
-        ("stones", position.time_stones),
-        ("deliveries", position.deliveries),
-        ("delivery_order", position.delivery_order),
-    ):
-        state[field][: len(values)] = values
+    for name, field in BY_SEAT.items():
+        state[field][: position.num_players] = getattr(position, name)
+    left = [NO_LIMIT if n is None else n for n in position.line_markers]
+    state["line_markers"][: position.num_players] = left
     for seat, streets in enumerate(position.streets):
         high, low = divmod(_word(streets), 1 << 64)
         state["line"][seat] = low, high
@@ -179,17 +173,9 @@ def _write_table(state: np.void, position: Position) -> None:
     state["choosing"] = _word(position.choosing)
     if position.phase in RESOLVED_IN:
         state["space"] = max(position.resolving, 0) + (position.phase in ASCENDING)
-    for field, value in (
-        ("phase", position.phase),
-        ("round", position.round),
-        ("start", position.starting_player),
-        ("seat", max(position.current_player, 0)),
-        ("power", position.power),
-        ("clock", position.clock),
-        ("clock_stones", position.time_stones_left),
-        ("supply", position.supply),
-    ):
-        state[field] = value
+    for name, field in NUMBERS.items():
+        state[field] = getattr(position, name)
+    state["phase"], state["seat"] = position.phase, max(position.current_player, 0)
 
 
 def _word(members: Iterable[int]) -> int:
