@@ -7,12 +7,14 @@ import contextlib
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence, Set
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import uvicorn
 from pydantic import ValidationError
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from busenv import Board, Rules
 from busenv.agents import make_agent
@@ -25,79 +27,51 @@ from busenv.play.catalogue import AGENTS, Catalogue
 from busenv.play.game_store import GameStore
 from busenv.play.messages import MAX_REQUEST, NewGame, RequestError, Seat
 from busenv.play.request_guard import is_loopback
-from busenv.play.server import Server
+from busenv.play.server import Address, Server
 from busenv.schema import first_error
 
 MAX_OTHERS = 100  # connections other than pages' websockets; a further one closes the oldest
-PAUSE = 0.05  # seconds before the next attempt to accept a connection
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
 
 Value = TypeVar("Value")
 
 
-class _UvicornServer(uvicorn.Server):
-    """Accepts few connections other than those of game pages, so that strangers stop nothing.
+class _Protocol(H11Protocol):
+    """An HTTP connection. Few that are no game page's stay open, so that strangers stop nothing.
 
-    asyncio's own servers accept without limit, until no file can be opened.
+    accepted: the open connections, oldest first. pages: the addresses of the game pages.
     """
 
-    def __init__(self, config: uvicorn.Config, games: Server) -> None:
-        super().__init__(config)
-        self._games = games
-        self._accepted: list[asyncio.Transport] = []
+    def __init__(
+        self, accepted: list[asyncio.Transport], pages: Set[Address | None], **settings: Any
+    ) -> None:
+        super().__init__(**settings)
+        self._accepted, self._pages = accepted, pages
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave SIGINT to the caller (`keyboard_interrupt.run_command`)."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=[])
-        self._accepting = [asyncio.create_task(self._accept(one)) for one in sockets or []]
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for task in self._accepting:
-            task.cancel()
-        await asyncio.gather(*self._accepting, return_exceptions=True)
-        await super().shutdown(sockets)
-
-    async def _accept(self, listening: socket.socket) -> None:
-        loop, make_protocol = asyncio.get_running_loop(), self.config.http_protocol_class
-        listening.setblocking(False)
-        while True:
-            while len(others := self._connections_without_page()) >= MAX_OTHERS:
-                idle = next(filter(_is_idle, others), None)
-                if idle is not None:
-                    idle.abort()
-                await asyncio.sleep(0 if idle else PAUSE)
-            try:
-                connection, _ = await loop.sock_accept(listening)
-                transport, _ = await loop.connect_accepted_socket(
-                    lambda: make_protocol(self.config, self.server_state, self.lifespan.state),  # type: ignore[call-arg]
-                    connection,
-                )
-            except OSError:  # the connection has ended, or no file can be opened
-                await asyncio.sleep(PAUSE)
-            else:
-                self._accepted.append(transport)
-
-    def _connections_without_page(self) -> list[asyncio.Transport]:
-        """Open connections that have not given the secret of a game, oldest first."""
-        is_open = self.server_state.connections.__contains__
-        self._accepted = [one for one in self._accepted if is_open(one.get_protocol())]
-        pages = self._games.pages
-        return [
-            one
-            for one in self._accepted
-            if getattr(one.get_protocol(), "client", None) not in pages
-        ]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        is_open = self.connections.__contains__
+        self._accepted.append(transport)
+        self._accepted[:] = [one for one in self._accepted if is_open(one.get_protocol())]
+        others = [one for one in self._accepted if one.get_protocol().client not in self._pages]
+        if len(others) > MAX_OTHERS:
+            idle = next(filter(_is_idle, others))  # the new one if no other
+            self._accepted.remove(idle)
+            idle.abort()
 
 
 def _is_idle(transport: asyncio.Transport) -> bool:
     """Whether a connection has no request that the server is answering."""
     cycle = getattr(transport.get_protocol(), "cycle", None)
     return cycle is None or cycle.response_complete
+
+
+class _UvicornServer(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave SIGINT to the caller (`keyboard_interrupt.run_command`)."""
+        yield
 
 
 def serve(
@@ -175,8 +149,6 @@ def make_new_game(
         raise ValueError("first player and seed need 3 to 5 seats, such as me, greedy and greedy")
     if not 3 <= len(seats) <= 5:
         raise ValueError(f"{len(seats)} seats; allowed: 3, 4 or 5, such as me, greedy and greedy")
-    if first_player is not None and not 0 <= first_player < len(seats):
-        raise ValueError(f"first player is {first_player}; allowed: 0 to {len(seats) - 1}")
     try:
         return NewGame(
             seats=[
@@ -222,25 +194,18 @@ async def _serve(
     port = listening.getsockname()[1]
     server = Server(store, catalogue, addresses(host, port))
     async with running(server, host, listening) as ended:
-        preparing = asyncio.create_task(server.prepare())
-        try:
-            address = local_address(host, port) + await first_link(server, new)
-            for error in server.errors:
-                print(f"Not restored: {printable(error)}", file=sys.stderr)
-            print(f"Play at {address}", flush=True)
-            for other in server.addresses:
-                print(f"Other machines in your network reach this server at {other}. "
-                      "The game page shows each friend's link.")  # fmt: skip
-            print(
-                f"Games are saved in {store.folder}. Press Ctrl-C to stop the server.", flush=True
-            )
-            if browser:
-                await asyncio.to_thread(webbrowser.open, address)
-            await asyncio.shield(ended)  # Ctrl-C cancels this task; the server then ends in order
-        finally:
-            preparing.cancel()  # before the server ends the worker in which it runs
-            with contextlib.suppress(asyncio.CancelledError):
-                await preparing
+        address = local_address(host, port) + await first_link(server, new)
+        for error in server.errors:
+            print(f"Not restored: {printable(error)}", file=sys.stderr)
+        print(f"Play at {address}", flush=True)
+        for other in server.addresses:
+            print(f"Other machines in your network reach this server at {other}. "
+                  "The game page shows each friend's link.")  # fmt: skip
+        print(f"Games are saved in {store.folder}. Press Ctrl-C to stop the server.", flush=True)
+        if browser:
+            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, address)
+        await server.prepare()
+        await asyncio.shield(ended)  # Ctrl-C cancels this task; the server then ends in order
 
 
 async def first_link(server: Server, new: NewGame | None) -> str:
@@ -265,7 +230,6 @@ async def running(
     try:
         yield ended
     finally:
-        server.disconnect_pages()
         uvicorn_server.should_exit = True
         await ended
 
@@ -278,10 +242,11 @@ def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
         server_header=False,
         ws_max_size=4 * MAX_REQUEST,  # bytes; a character has up to 4
         ws_per_message_deflate=False,  # compression costs more time than it saves
-        http="h11",
+        http=partial(_Protocol, [], server.pages),  # type: ignore[arg-type]
+        backlog=MAX_OTHERS // 4,  # connections accepted at once
         timeout_graceful_shutdown=1,
     )
-    return _UvicornServer(config, server)
+    return _UvicornServer(config)
 
 
 def local_address(host: str, port: int) -> str:

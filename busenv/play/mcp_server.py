@@ -7,12 +7,10 @@ are not trusted: agents are those of a list, and no tool reads or writes files.
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, ParamSpec
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -31,7 +29,6 @@ from busenv.schema import first_error
 
 AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-2")  # that any client may name
 ME = "me"
-P = ParamSpec("P")
 
 
 class McpGame:
@@ -134,15 +131,24 @@ class McpGame:
 
 
 class _Server(MCPServer):
-    """An MCP server with errors in one line, which answers every request that is JSON."""
+    """An MCP server with one call at a time and errors in one line.
+
+    It answers every request that is JSON.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("busenv", **settings)
+        self._lock = asyncio.Lock()
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        try:
-            return await super().call_tool(name, arguments, context)
-        except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
-                raise ToolError(first_error(error.__cause__)) from None
-            raise
+        async with self._lock:
+            try:
+                return await super().call_tool(name, arguments, context)
+            except ToolError as error:
+                cause = error.__cause__
+                if isinstance(cause, ValidationError):
+                    raise ToolError(first_error(cause)) from None
+                raise ToolError(str(cause or error)) from None
 
     async def run_stdio_async(self) -> None:
         server = self._lowlevel_server
@@ -167,10 +173,7 @@ def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:
         f"Play the board game Bus. start_game starts a game, with agents of: {', '.join(agents)}. "
         "take_action takes one of the legal actions."
     )
-    server = _Server(
-        "busenv", instructions=instructions, version=busenv.__version__, log_level="ERROR"
-    )
-    lock = threading.Lock()
+    server = _Server(instructions=instructions, version=busenv.__version__, log_level="ERROR")
     for tool in (
         game.start_game,
         game.position,
@@ -180,7 +183,7 @@ def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:
         game.undo,
         game.hint,
     ):
-        server.add_tool(_locked(tool, lock), name=tool.__name__, structured_output=False)
+        server.add_tool(tool, structured_output=False)
     return server
 
 
@@ -192,20 +195,6 @@ def serve(agents: Sequence[str]) -> None:
         causes = getattr(error, "exceptions", (error,))  # an ExceptionGroup of Python 3.11
         if not all(isinstance(cause, BrokenPipeError) for cause in causes):
             raise
-
-
-def _locked(tool: Callable[P, str], lock: threading.Lock) -> Callable[P, str]:
-    """Run a tool for one call at a time, with errors that the client sees."""
-
-    @functools.wraps(tool)
-    def call(*arguments: P.args, **named: P.kwargs) -> str:
-        with lock:
-            try:
-                return tool(*arguments, **named)
-            except (ValueError, busenv.AgentError, ModuleNotFoundError) as error:
-                raise ToolError(str(error)) from error
-
-    return call
 
 
 def _check(name: str, value: str, allowed: Sequence[str]) -> None:

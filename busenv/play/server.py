@@ -75,11 +75,6 @@ class Server:
             session.close()
         await asyncio.gather(self._movers.close(), self._analysts.close())
 
-    def disconnect_pages(self) -> None:
-        """Disconnect the pages of all games, so that the server can stop at once."""
-        for session in self._sessions.values():
-            session.disconnect_pages()
-
     def find(self, token: str) -> tuple[Session, Participant]:
         """Return the session and participant of a link. RequestError: no_such_page."""
         if token not in self._by_token:
