@@ -10,7 +10,6 @@ import pytest
 
 import busenv
 from busenv import cli
-from busenv.cli.command import new_folder
 from tests.support.commands import refusal
 
 GAME = str(Path(busenv.__file__).parent / "pictures/game.json")
@@ -61,11 +60,6 @@ def test_the_bare_command_prints_help(capsys: pytest.CaptureFixture) -> None:
         cli.main([])
     assert stopped.value.code == 0
     assert "usage: busenv" in capsys.readouterr().out
-
-
-def test_a_mistyped_command_gets_a_suggestion(capsys: pytest.CaptureFixture) -> None:
-    assert "no command 'rat'; did you mean 'rate'?" in refusal(capsys, "rat", "--players", "3")
-    assert "allowed: play, mcp, show, replay, export, demo, train" in refusal(capsys, "xyz")
 
 
 def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:
@@ -132,12 +126,3 @@ def test_info_reports_versions_board_and_speed(capsys: pytest.CaptureFixture) ->
     out = capsys.readouterr().out
     for word in ("numba", "36 intersections", "capstone-2024", "million decisions per second"):
         assert word in out
-
-
-def test_commands_that_start_together_get_different_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    folders = [new_folder("rate") for _ in range(3)]
-    assert len({*folders}) == 3
-    assert all(folder.is_dir() for folder in folders)

@@ -18,7 +18,7 @@ from busenv.cli import (
 from busenv.cli.command import Command, Formatter
 from busenv.cli.extras import missing_extras
 from busenv.common.keyboard_interrupt import run_command
-from busenv.error_text import did_you_mean, install, printable
+from busenv.error_text import install, printable
 from busenv.errors import AgentError
 
 SUMMARY = "busenv: the board game Bus as a reinforcement-learning environment."
@@ -64,9 +64,7 @@ def _run(arguments: list[str]) -> None:
     # threads trained at a twelfth of the speed. Torch reads the variable once, when imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     top = parser()
-    arguments = arguments or ["--help"]
-    _check_command(top, arguments)
-    args = top.parse_args(arguments)
+    args = top.parse_args(arguments or ["--help"])
     command = COMMANDS[args.command]
     try:
         status = args.run(args)
@@ -114,11 +112,3 @@ def overview() -> str:
         lines += [f"  {c.name:{name_width}}  {c.summary:{width}}  {c.examples[0]}" for c in group]
         lines.append("")
     return "\n".join(lines[:-1])
-
-
-def _check_command(top: argparse.ArgumentParser, arguments: list[str]) -> None:
-    """Exit with a suggestion when the command does not exist."""
-    name = next((word for word in arguments if not word.startswith("-")), None)
-    if name is not None and name not in COMMANDS:
-        hint = did_you_mean(name, COMMANDS) or f"; allowed: {', '.join(COMMANDS)}"
-        top.error(f"no command {name!r}{hint}")

@@ -127,7 +127,11 @@ def make_app(server: Server, host: str) -> RequestGuard:
             Route("/static/{name}", static_file),
             WebSocketRoute("/play/{token}/socket", websocket),
         ],
-        exception_handlers={RequestError: _error_response, 404: _not_found},
+        exception_handlers={
+            RequestError: _error_response,
+            OSError: _not_saved,
+            404: _not_found,
+        },
         lifespan=lifespan,
     )
     return RequestGuard(app, host)
@@ -135,6 +139,14 @@ def make_app(server: Server, host: str) -> RequestGuard:
 
 async def _error_response(_: Request, error: Any) -> Response:
     return JSONResponse({"code": error.code, "message": error.message}, error.status)
+
+
+async def _not_saved(request: Request, error: Any) -> Response:
+    return await _error_response(request, RequestError("not_saved", _disk_message(error), 507))
+
+
+def _disk_message(error: OSError) -> str:
+    return f"The change could not be saved: {error.strerror or error}"
 
 
 async def _not_found(request: Request, _: Any) -> Response:
@@ -187,8 +199,8 @@ async def _receive_requests(
         except RequestError as error:
             connection.send({"type": "error", "code": error.code, "message": error.message})
         except OSError as error:
-            text = f"The change could not be saved: {error.strerror or error}"
-            connection.send({"type": "error", "code": "not_saved", "message": text})
+            message = _disk_message(error)
+            connection.send({"type": "error", "code": "not_saved", "message": message})
         await asyncio.sleep(0)  # serve other pages between two requests
 
 

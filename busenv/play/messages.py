@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from busenv.schema import Kind, Schema, first_error, parse
@@ -34,20 +34,12 @@ def _check_printable(text: str) -> str:
     return text
 
 
-def _parse_seed(value: object) -> object:
-    """A seed as an int. Pages send text, since their numbers are exact up to 2**53 only."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
-        value = int(value)
-    if value is None or (type(value) is int and 0 <= value < 2**64):
-        return value
-    raise PydanticCustomError("seed", "allowed: a whole number 0 to 2**64 - 1")
-
-
 Number = Annotated[int, Field(ge=0, le=2**31)]
 SeatIndex = Annotated[int, Field(ge=0, le=4)]
 Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_printable)]
 AgentSpec = Annotated[str, Field(max_length=4000)]
-Seed = Annotated[int | None, BeforeValidator(_parse_seed)]
+# Pages send text, since their numbers are exact up to 2**53 only.
+Seed = Annotated[int, Field(ge=0, lt=2**64, strict=False)]
 
 
 class DecideRequest(Schema):
@@ -123,7 +115,7 @@ class NewGame(Schema):
     rules: str | None = None
     board: str | None = None
     first_player: SeatIndex | None = None
-    seed: Seed = None
+    seed: Seed | None = None
     record: str | None = None
 
 

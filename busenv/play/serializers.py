@@ -94,24 +94,19 @@ def _decision(tree: GameTree, node: int) -> Decision | None:
     return (entry.seat, entry.action) if entry.parent >= 0 else None
 
 
-def view(tree: GameTree, node: int, base: int | None) -> dict[str, Any]:
-    """The drawing at a node: all parts, or those that differ from the drawing at node `base`."""
+def view(tree: GameTree, node: int) -> dict[str, Any]:
+    """The drawing at a node."""
     parts, position = _draw(tree, node)
     parent = tree.nodes[node].parent
     before = tree.position_game(parent).position() if parent >= 0 else None
-    message = {
+    return {
         "type": "view",
         "node": node,
-        "base": base,
         "seat": headline_seat(position),
         "headline": headline(position),
         "last": describe_last(tree.board, position, _decision(tree, node), before),
+        "parts": parts,
     }
-    if base is None:
-        return {**message, "parts": parts}
-    known, _ = _draw(tree, base)
-    changed = {name: part for name, part in parts.items() if part != known[name]}
-    return {**message, "parts": changed}
 
 
 def state(game: GameSession, participant: Participant) -> dict[str, Any]:

@@ -89,8 +89,8 @@ class Server:
     def create_game(self, new: NewGame) -> str:
         """Create a game and return the host's link.
 
-        RequestError: bad_game, bad_record, too_many_games, not_saved, and those of
-        `Catalogue.check_agent`.
+        RequestError: bad_game, bad_record, too_many_games, and those of `Catalogue.check_agent`.
+        OSError if it cannot be saved.
         """
         for k, seat in enumerate(new.seats):
             if seat.kind == "agent" and not seat.spec:
@@ -104,15 +104,11 @@ class Server:
         return self._create(record, board, new.seats).link("host") or ""
 
     def delete_game(self, game_id: str) -> None:
-        """Delete a game, and disconnect its pages. RequestError: no_such_page, not_saved."""
+        """Delete a game, and disconnect its pages. RequestError: no_such_page."""
         session = self._sessions.get(game_id)
         if session is None:
             raise RequestError("no_such_page", "There is no such game.", 404)
-        try:
-            self.store.delete(game_id)
-        except OSError as error:
-            text = f"The game cannot be deleted: {error.strerror or error}"
-            raise RequestError("not_saved", text, 507) from None
+        self.store.delete(game_id)
         del self._sessions[game_id]
         self._by_token = {k: one for k, one in self._by_token.items() if one[0] is not session}
         session.disconnect_pages()
@@ -121,7 +117,7 @@ class Server:
     def rematch(self, session: Session) -> None:
         """Create a game with the same seats and rules, and send its links to all pages.
 
-        RequestError: too_many_games, not_saved.
+        RequestError: too_many_games. OSError if it cannot be saved.
         """
         game = session.game
         start, board = game.tree.start, game.tree.board
@@ -190,7 +186,7 @@ class Server:
     def _create(self, record: Record, board: Board, seats: list[Seat]) -> GameSession:
         """Save and start a new game.
 
-        RequestError: too_many_games, not_saved.
+        RequestError: too_many_games. OSError if it cannot be saved.
         """
         if len(self._sessions) >= MAX_GAMES:
             text = f"This server has {MAX_GAMES} games, its maximum; delete some on the start page."
@@ -206,11 +202,7 @@ class Server:
         session = self._make_session(header, board, events.append)
         for action in record.actions:
             session.game.advance(action)
-        try:
-            self.store.create(header, events)
-        except OSError as error:
-            text = f"The game cannot be saved in {self.store.folder}: {error.strerror or error}"
-            raise RequestError("not_saved", text, 507) from None
+        self.store.create(header, events)
         session.game.save = partial(self.store.append, header.id)
         self._add(session)
         return session.game

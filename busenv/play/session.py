@@ -38,15 +38,14 @@ class Connection:
     """A page that shows a game.
 
     queue: texts to send; None closes the connection. nodes_drawn: nodes whose drawing the page has.
-    num_nodes: how many nodes of the tree the page knows. latest_view: node of the last drawing.
-    analyses: tasks by kind, "analysis" and "chart".
+    num_nodes: how many nodes of the tree the page knows. analyses: tasks by kind, "analysis" and
+    "chart".
     """
 
     participant: Participant
     queue: asyncio.Queue[str | None] = field(default_factory=lambda: asyncio.Queue(MAX_QUEUE + 1))
     nodes_drawn: set[int] = field(default_factory=set)
     num_nodes: int = 0
-    latest_view: int | None = None
     analyses: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def send(self, message: dict[str, Any] | str) -> None:
@@ -169,11 +168,8 @@ class Session:
         """Send the drawing at a node, unless the page has it."""
         if node in connection.nodes_drawn:
             return
-        parent = self.game.tree.nodes[node].parent
-        base = parent if parent in connection.nodes_drawn else connection.latest_view
-        connection.send(_view_json(self.game.tree, node, base))
+        connection.send(_view_json(self.game.tree, node))
         connection.nodes_drawn.add(node)
-        connection.latest_view = node
 
     # ------------------------------------------------------------ analyses
 
@@ -222,9 +218,9 @@ class Session:
 
 
 @lru_cache(maxsize=64)
-def _view_json(tree: GameTree, node: int, base: int | None) -> str:
+def _view_json(tree: GameTree, node: int) -> str:
     """A drawing as JSON, cached for all pages of a game."""
-    return to_json(serializers.view(tree, node, base))
+    return to_json(serializers.view(tree, node))
 
 
 def to_json(message: dict[str, Any]) -> str:

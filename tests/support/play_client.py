@@ -107,8 +107,7 @@ class PageClient:
         message = json.loads(self.socket.recv(timeout=PATIENCE))
         self.latest[message["type"]] = message
         if message["type"] == "view":
-            base = {} if message["base"] is None else self.views[message["base"]]
-            self.views[message["node"]] = base | message["parts"]
+            self.views[message["node"]] = message["parts"]
         if message["type"] == "tree":
             self.nodes |= {node["id"]: node for node in message["nodes"]}
         if message["type"] == "state":

@@ -42,13 +42,12 @@ const handlers = {
   },
   tree({ nodes }) { addMoves(nodes); },
   view(message) {
-    const base = views.get(message.base);
-    if (message.base === null) {
+    if (!views.size) {
       initDrawing(init, Object.keys(message.parts));
       initChoices(init.buildings, decide, withNames);
       drawnNode = null;
     }
-    views.set(message.node, { ...message, parts: { ...base?.parts, ...message.parts } });
+    views.set(message.node, message);
     if (message.node === viewedNode) refresh();
   },
   state(message) {
