@@ -160,12 +160,11 @@ class BusVectorEnv(VectorEnv):
         """Return an image of each game: uint8, (800, 1200, 3).
 
         None without a render mode and before the first reset. Images take long to draw, so those
-        from the fifth on show only a sentence that says so.
+        from the fifth on are black.
         """
         if self.render_mode is None or not (images := self.draw()):
             return None
-        rest = self.num_envs - len(images)
-        return (*images, *([Renderer.not_drawn()] * rest if rest else []))
+        return (*images, *[np.zeros_like(images[0])] * (self.num_envs - len(images)))
 
     def draw(self) -> list[np.ndarray]:
         """Return images of the first games, at most four; none before the first reset."""

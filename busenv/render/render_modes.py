@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from busenv.render.game_drawing import game_svg, game_text
-from busenv.render.layout import HEIGHT, WIDTH
 from busenv.render.raster import DisplayWindow, draw_pixels, load_pygame
 
 if TYPE_CHECKING:
@@ -54,17 +52,6 @@ class Renderer:
         """Render the first games of a batch, at most RENDERED; none before its first reset."""
         number = min(RENDERED, len(batch.games)) if batch.has_started else 0
         return [self.render(batch.game(i)) for i in range(number)]
-
-    @staticmethod
-    @functools.cache
-    def not_drawn() -> np.ndarray:
-        """Return the pixels for a game that `render_batch` leaves out: a sentence that says so."""
-        return draw_pixels(
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
-            f'<text x="{WIDTH // 2}" y="{HEIGHT // 2}" font-size="36" text-anchor="middle" '
-            f'fill="#fff" font-family="sans-serif">Only the first {RENDERED} games are drawn</text>'
-            "</svg>"
-        )
 
     def close(self) -> None:
         """Close the window, if there is one."""

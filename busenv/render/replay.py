@@ -10,7 +10,6 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -31,16 +30,6 @@ MAX_BEST_ACTIONS = 3
 MIN_SHARE = 0.005  # of a best action: the least that rounds to 1%
 
 
-@dataclass(frozen=True)
-class ReplayFrame:
-    """The page's content after a ply. seat: the last seat to act, -1 before the first."""
-
-    seat: int
-    words: str
-    last: str
-    parts: dict[str, str]
-
-
 def replay_page(
     board: Board,
     rules: Rules,
@@ -58,27 +47,34 @@ def replay_page(
     estimates: none, or one per action, of the position before it. agent: the name of their
     agent. names: none, or one per seat. note: replaces the sentence on the end of the game.
 
-    Raises ValueError for another number of positions, actions, estimates or names.
+    Raises ValueError for another number of positions, actions or estimates.
     """
-    if len(positions) != len(actions) + 1:
-        raise ValueError(f"{len(positions)} positions; allowed: {len(actions) + 1}")
-    for what, values, number in (
-        ("estimates", estimates, len(actions)),
-        ("names", names, positions[0].num_players),
-    ):
-        if values and len(values) != number:
-            raise ValueError(f"{len(values)} {what}; allowed: none or {number}")
-    decisions = zip(positions[:-1], estimates, actions, strict=True) if estimates else ()
-    frames = _frames(board, rules, positions, actions)
     rounds, last = first_plies(position.round for position in positions), positions[-1]
+    plies = [*zip(positions[:-1], actions, strict=True)]
+    decisions = [None, *((position.current_player, action) for position, action in plies)]
+    befores = [None, *positions[:-1]]
+    moves = [
+        (before.current_player, describe_move(board, before, action)) for before, action in plies
+    ]
     data = {
         "headlines": [headline(position) for position in positions],
-        "lasts": [frame.last for frame in frames],
+        "lasts": [
+            describe_last(board, position, decision, before)
+            for position, decision, before in zip(positions, decisions, befores, strict=True)
+        ],
         "seats": [headline_seat(position) for position in positions],
         "names": list(names),
-        "changes": _changes([frame.parts for frame in frames]),
-        "moves": [f"Seat {frame.seat}: {frame.words}" for frame in frames[1:]],
-        "estimates": [_estimate_data(board, *decision) for decision in decisions],
+        "changes": _changes(
+            [
+                draw_map(board, position, decision) | draw_panels(board, position, rules, decision)
+                for position, decision in zip(positions, decisions, strict=True)
+            ]
+        ),
+        "moves": [f"Seat {seat}: {words}" for seat, words in moves],
+        "estimates": [
+            _estimate_data(board, *ply, estimate)
+            for ply, estimate in zip(plies if estimates else (), estimates, strict=True)
+        ],
     }
     fills = {
         "title": f"Bus: {last.num_players} players, {rules.name}, board {board.name}",
@@ -91,7 +87,7 @@ def replay_page(
             draw_panels(board, positions[0], rules, None), PANELS, "Clock, actions, players"
         ),
         "result": _result(last, names, note),
-        "moves": _moves(frames, rounds),
+        "moves": _moves(moves, rounds),
         "round_buttons": _round_buttons(rounds, len(actions)),
         "charts": _charts(positions, estimates, rounds),
         "style": page_style(),
@@ -109,24 +105,6 @@ def _json_in_html(data: dict[str, Any]) -> str:
     return words.replace("</", "<\\/").replace("<!", "\\u003c!")
 
 
-def _frames(
-    board: Board, rules: Rules, positions: Sequence[Position], actions: Sequence[int]
-) -> list[ReplayFrame]:
-    """Return the page's content after each ply, from 0 on."""
-    movers = [position.current_player for position in positions[:-1]]
-    decisions = [None, *zip(movers, actions, strict=True)]
-    earlier = [None, *positions[:-1]]
-    return [
-        ReplayFrame(
-            seat=last[0] if last else -1,
-            words=describe_move(board, before, last[1]) if before and last else "start",
-            last=describe_last(board, position, last, before),
-            parts=draw_map(board, position, last) | draw_panels(board, position, rules, last),
-        )
-        for before, position, last in zip(earlier, positions, decisions, strict=True)
-    ]
-
-
 def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
     """Return, for each part that changes, its states with their first plies."""
     changes: dict[str, list[tuple[int, str]]] = {}
@@ -139,7 +117,7 @@ def _changes(parts: list[dict[str, str]]) -> dict[str, list[tuple[int, str]]]:
 
 
 def _estimate_data(
-    board: Board, position: Position, estimate: Estimate, played: int
+    board: Board, position: Position, played: int, estimate: Estimate
 ) -> dict[str, Any]:
     """Return an estimate for the page; best moves are words, share, and whether it was played."""
     chances, best_actions = estimate
@@ -185,13 +163,13 @@ def _name(names: Sequence[str], seat: int) -> str:
     return f' <span title="{name}">{name}</span>'
 
 
-def _moves(frames: list[ReplayFrame], rounds: Mapping[int, int]) -> str:
+def _moves(moves: list[tuple[int, str]], rounds: Mapping[int, int]) -> str:
     """Return the list of moves: a button each, with a heading before each round."""
     titles = {ply: f"<h3>Round {number}</h3>" for number, ply in rounds.items()}
     rows = [titles.get(0, "<h3>Setup</h3>") + '<button data-ply="0">start</button>']
-    for ply, frame in enumerate(frames[1:], start=1):
-        words = f"{ply}. {_seat(frame.seat)} {escape(frame.words)}"
-        rows.append(f'<button data-ply="{ply}">{words}</button>' + titles.get(ply, ""))
+    for ply, (seat, words) in enumerate(moves, start=1):
+        text = f"{ply}. {_seat(seat)} {escape(words)}"
+        rows.append(f'<button data-ply="{ply}">{text}</button>' + titles.get(ply, ""))
     return "".join(rows)
 
 
@@ -212,15 +190,13 @@ def _charts(
     marks: dict[str, Any] = {"rounds": rounds, "ranking": positions[-1].ranking}
     points = [[position.points[seat] for position in positions] for seat in seats]
     low, high = min(map(min, points)), max(map(max, points))
-    drawn = "<figure><figcaption>Points</figcaption>"
-    drawn += draw_chart("Points over time", points, low, max(high, 1), **marks)
-    drawn += "</figure>"
+    chart = draw_chart("Points over time", points, low, max(high, 1), **marks)
+    drawn = f"<figure><figcaption>Points</figcaption>{chart}</figure>"
     if any(chances for chances, _ in estimates):
         curves = [
             [chances[seat] if chances else None for chances, _ in estimates] + [None]
             for seat in seats
         ]
-        drawn += "<figure><figcaption>Estimated chance to win</figcaption>"
-        drawn += draw_chart("Chance to win over time", curves, 0, 1, **marks, percent=True)
-        drawn += "</figure>"
+        chart = draw_chart("Chance to win over time", curves, 0, 1, **marks, percent=True)
+        drawn += f"<figure><figcaption>Estimated chance to win</figcaption>{chart}</figure>"
     return drawn
