@@ -111,14 +111,10 @@ FAILURES = {
     "401": (response("401 No", f"bad key {KEY}"), 1, "answered 401; check OPENAI_API_KEY: bad key"),
     "404": (response("404 No", "no model"), 1, "check OPENAI_BASE_URL and the model"),
     "400": (response("400 Bad", "no top_q"), 1, "check BUSENV_LLM_OPTIONS: no top_q"),
-    "409": (response("409 Busy", ""), 3, "answered 409"),
-    "529": (response("529 Busy", ""), 3, "answered 529"),
     "late": (response("429 Later", "", "Retry-After: 0.01"), 3, "answered 429"),
-    "hangs up": (b"HTTPS!", 3, "no connection to the server"),
     "cut off": (CUT_OFF, 3, "no connection to the server"),
     "login page": (response("200 OK", "<html>", "Content-Type: text/html"), 1, "other than a chat"),
     "other JSON": (b'{"choices": []}', 1, "other than a chat completion"),
-    "half": (chat("8")[:40], 1, "other than a chat completion"),
 }
 
 
@@ -142,10 +138,8 @@ def test_whatever_is_not_the_model_s_own_text_makes_it_unavailable(
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("ALL_PROXY", "socks5://127.0.0.1:9", "check OPENAI_BASE_URL and the proxy"),
         ("ALL_PROXY", "http://127.0.0.1:9", "check OPENAI_BASE_URL and the proxy"),
         ("SSL_CERT_FILE", "/nowhere", "check OPENAI_BASE_URL and the proxy"),
-        ("OPENAI_BASE_URL", "localhost:8080", "unsupported protocol"),
         ("OPENAI_BASE_URL", "http://user:word@127.0.0.1:9/v1", "check OPENAI_BASE_URL"),
         ("BUSENV_LLM_SECONDS", "0.2", r"no answer within 0\.2 s \(BUSENV_LLM_SECONDS\)"),
     ],

@@ -1,9 +1,6 @@
-"""Several people, lost connections and frames on the game page in Chromium."""
+"""Several people and lost connections on the game page in Chromium."""
 
-import threading
 from collections.abc import Callable
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from playwright.sync_api import Browser
@@ -70,24 +67,3 @@ def test_lost_connection_is_restored(browser: Browser, tmp_path: Path) -> None:
         me.choose(me.targets()[0])
         assert me.node() > node
         context.close()
-
-
-def test_page_in_a_frame_of_a_local_notebook(
-    served: Served, player: Callable[..., Player], tmp_path: Path
-) -> None:
-    link = served.origin + served.begin("me", "me", "me", **FIXED_START)
-    cell = (
-        f'<link rel="icon" href="data:,"><iframe src="{link}" width="1200" height="760"></iframe>'
-    )
-    (tmp_path / "notebook.html").write_text(cell)
-    me, files = player(), partial(SimpleHTTPRequestHandler, directory=tmp_path)
-    with ThreadingHTTPServer(("127.0.0.1", 0), files) as jupyter:
-        thread = threading.Thread(target=jupyter.serve_forever)
-        thread.start()
-        me.page.goto(f"http://localhost:{jupyter.server_port}/notebook.html")
-        inside = me.page.frame_locator("iframe")
-        inside.locator("[data-target=site-0] circle").click()
-        inside.locator("#card .choices button").first.click()
-        inside.locator("#board[data-node='1']").wait_for()
-        jupyter.shutdown()
-        thread.join()

@@ -182,6 +182,7 @@ def test_response_headers_and_unknown_paths(served: Served) -> None:
         _, _, headers = served.get(path)
         policy = headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
+        assert "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"

@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from busenv.common.plot_style import default_style
-
 DRAW = """
 import sys
 from pathlib import Path
@@ -32,12 +30,3 @@ def test_a_matplotlibrc_in_the_current_folder_is_not_applied(tmp_path: Path) -> 
         assert (done.returncode, done.stderr) == (0, "")
         drawn.append([(folder / picture).read_bytes() for picture in ("wins.png", "curve.png")])
     assert drawn[0] == drawn[1]
-
-
-def test_pictures_use_default_settings_and_restore_those_of_the_caller() -> None:
-    import matplotlib
-
-    with matplotlib.rc_context({"lines.linewidth": 99}):
-        with default_style():
-            assert matplotlib.rcParams["lines.linewidth"] < 5
-        assert matplotlib.rcParams["lines.linewidth"] == 99

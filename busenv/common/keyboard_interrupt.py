@@ -17,8 +17,8 @@ def run_command(command: Callable[[], object]) -> None:
     """Run the main function of a command-line program.
 
     Ctrl-C raises KeyboardInterrupt in the main thread, as always in Python. The program then prints
-    `STOPPED`, with the exception's text if it has one, and exits with `STATUS`. A second Ctrl-C
-    ends the process at once, even in compiled code.
+    `STOPPED` and exits with `STATUS`. A second Ctrl-C ends the process at once, even in compiled
+    code.
 
     Where SIGINT is ignored, as in a shell's background, or has another handler, nothing changes.
     """
@@ -26,8 +26,8 @@ def run_command(command: Callable[[], object]) -> None:
         _exit_at_second_interrupt()
     try:
         command()
-    except KeyboardInterrupt as error:
-        print(f"{STOPPED}: {error}" if str(error) else STOPPED, file=sys.stderr)
+    except KeyboardInterrupt:
+        print(STOPPED, file=sys.stderr)
         sys.exit(STATUS)
 
 

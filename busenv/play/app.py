@@ -199,8 +199,8 @@ async def _receive_requests(
         except RequestError as error:
             connection.send({"type": "error", "code": error.code, "message": error.message})
         except OSError as error:
-            message = _disk_message(error)
-            connection.send({"type": "error", "code": "not_saved", "message": message})
+            text = _disk_message(error)
+            connection.send({"type": "error", "code": "not_saved", "message": text})
         await asyncio.sleep(0)  # serve other pages between two requests
 
 

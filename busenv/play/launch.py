@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Iterator, Sequence, Set
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import uvicorn
 from pydantic import ValidationError
@@ -34,8 +34,6 @@ MAX_OTHERS = 100  # connections other than pages' websockets; a further one clos
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
 
-Value = TypeVar("Value")
-
 
 class _Protocol(H11Protocol):
     """An HTTP connection. Few that are no game page's stay open, so that strangers stop nothing.
@@ -54,11 +52,15 @@ class _Protocol(H11Protocol):
         is_open = self.connections.__contains__
         self._accepted.append(transport)
         self._accepted[:] = [one for one in self._accepted if is_open(one.get_protocol())]
-        others = [one for one in self._accepted if one.get_protocol().client not in self._pages]
+        others = [one for one in self._accepted if _client(one) not in self._pages]
         if len(others) > MAX_OTHERS:
             idle = next(filter(_is_idle, others))  # the new one if no other
             self._accepted.remove(idle)
             idle.abort()
+
+
+def _client(transport: asyncio.Transport) -> Address | None:
+    return getattr(transport.get_protocol(), "client", None)
 
 
 def _is_idle(transport: asyncio.Transport) -> bool:
@@ -126,14 +128,10 @@ def make_catalogue(
             raise ValueError(f"seat {spec!r} is not {people} or an agent: {error}") from None
     catalogue = Catalogue(trusted={*seats}.difference(PEOPLE))
     catalogue.seats = tuple(seats) or catalogue.seats
-    catalogue.rules = _first(name, rules_value, catalogue.rules)
-    catalogue.boards = _first(board_value.name, board_value, catalogue.boards)
+    rules_first, board_first = {name: rules_value}, {board_value.name: board_value}
+    catalogue.rules = rules_first | catalogue.rules | rules_first
+    catalogue.boards = board_first | catalogue.boards | board_first
     return catalogue
-
-
-def _first(name: str, value: Value, others: dict[str, Value]) -> dict[str, Value]:
-    """A mapping that begins with an entry, which replaces another one of its name."""
-    return {name: value, **others} | {name: value}
 
 
 def make_new_game(
