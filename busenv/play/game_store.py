@@ -69,13 +69,14 @@ class GameStore:
         """Return the secret in the start page's link; create it if the folder has none."""
         path = self.folder / KEY
         if not path.exists():
-            _write(path, secrets.token_urlsafe(24))
+            write_whole(path, secrets.token_urlsafe(24), mode=0o600)
         return path.read_text(encoding="ascii").strip()
 
     def create(self, header: GameHeader, events: list[dict[str, Any]]) -> None:
         """Create the file of a new game. OSError if it cannot be written; no file is left then."""
         lines = [header.model_dump_json(), *map(json.dumps, events)]
-        _write(self.path(header.id), "".join(f"{line}\n" for line in lines))
+        content = "".join(f"{line}\n" for line in lines)
+        write_whole(self.path(header.id), content, mode=0o600)
 
     def append(self, game_id: str, event: dict[str, Any]) -> None:
         """Append an event to a game. OSError if it cannot be written; no event is lost then."""
@@ -103,11 +104,6 @@ class GameStore:
     def path(self, game_id: str) -> Path:
         """Return the path of a game's file."""
         return self.folder / f"{game_id}{SUFFIX}"
-
-
-def _write(path: Path, content: str) -> None:
-    """Write a file that only its owner can read, all of it or nothing."""
-    write_whole(path, content, mode=0o600)
 
 
 def new_participants(seats: list[Seat]) -> list[Participant]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from busenv.schema import Kind, Schema, first_error, parse
@@ -117,6 +117,13 @@ class NewGame(Schema):
     first_player: SeatIndex | None = None
     seed: Seed | None = None
     record: str | None = None
+
+    @model_validator(mode="after")
+    def _check_first_player(self) -> NewGame:
+        players = len(self.seats)
+        if self.first_player is not None and self.first_player >= players:
+            raise ValueError(f"first player is {self.first_player}; allowed: 0 to {players - 1}")
+        return self
 
 
 def parse_request(text: str) -> AnyRequest:

@@ -156,10 +156,6 @@ class Server:
                     "bad_game", f"{players} seats; the record has {record.players} players."
                 )
             return record, board
-        if new.first_player is not None and new.first_player >= players:
-            raise RequestError(
-                "bad_game", f"first player is {new.first_player}; allowed: 0 to {players - 1}"
-            )
         rules = _lookup("rules", new.rules, self.catalogue.rules)
         board = _lookup("board", new.board, self.catalogue.boards)
         return Game(players, rules, board, new.first_player, new.seed).record(), board
