@@ -45,18 +45,16 @@ def click_targets(
     """
     targets: dict[str, dict[str, Any]] = {}
     for action in actions:
-        kind, subject, detail = decode(board, action)
-        name = _target_id(board, position, kind, subject)
+        name, label, short, note = _describe(board, rules, position, action)
         shapes = target_shapes(board, rules, position, action)
         if name not in targets:
-            label = _label(board, kind, subject)
             targets[name] = {"id": name, **shapes, "label": label, "choices": []}
         targets[name]["choices"].append(
             {
                 "action": action,
                 "words": describe_move(board, position, action),
-                "short": _short(board, position, kind, subject, detail),
-                "note": _note(rules, position, kind, subject),
+                "short": short,
+                "note": note,
                 "shapes": shapes["shapes"],
                 "counts": shapes["counts"],
             }
@@ -127,54 +125,40 @@ def _street(board: Board, origin: int, goal: int) -> Shape:
     return {"kind": "line", "x1": x1, "y1": y1, "x2": x2, "y2": y2}
 
 
-def _target_id(board: Board, position: Position, kind: str, subject: int) -> str:
-    if kind == "split" and arriving(position) == 1:
-        return f"station-{board.stations[1 - subject]}"
-    if kind in ("pass", "split", "clock"):
-        return kind
-    names = {"place": "action", "build": "site", "grow": "street"}
-    return f"{names.get(kind, kind.partition('_')[0])}-{int(subject)}"
+def _describe(board: Board, rules: Rules, position: Position, action: int) -> tuple[str, ...]:
+    """Return id and label of an action's target, and its own short words and note.
 
-
-def _label(board: Board, kind: str, subject: int) -> str:
-    """Return a phrase for a target."""
+    The short words distinguish it from the target's other actions; the note is its effect.
+    """
+    kind, subject, detail = decode(board, action)
     if kind == "place":
-        return ACTION_WORDS[subject]
+        note = _marker_note(rules, position, BoardAction(subject))
+        return f"action-{int(subject)}", ACTION_WORDS[subject], "place marker", note
     if kind == "build":
         site = board.sites[subject]
-        return f"site at intersection {site.intersection}, zone {site.zone}"
-    if kind == "grow":
-        return "street between {} and {}".format(*board.streets[subject])
-    if kind == "split":
-        return "stations at {} and {}".format(*board.stations)
-    return {"pass": "pass", "clock": "the clock"}.get(kind, f"intersection {subject}")
-
-
-def _short(board: Board, position: Position, kind: str, subject: int, detail: int) -> str:
-    """Return short words for a choice among those of its target."""
-    if kind == "build":
-        return Building(detail).name.lower()
+        label = f"site at intersection {site.intersection}, zone {site.zone}"
+        return f"site-{subject}", label, Building(detail).name.lower(), ""
     if kind == "grow":
         ends = board.streets[subject]
-        return f"from {ends[detail]} to {ends[1 - detail]}"
+        short = f"from {ends[detail]} to {ends[1 - detail]}"
+        return f"street-{subject}", "street between {} and {}".format(*ends), short, ""
     if kind == "split":
-        return split_words(board, position, subject)
+        name = "split" if arriving(position) > 1 else f"station-{board.stations[1 - subject]}"
+        label = "stations at {} and {}".format(*board.stations)
+        return name, label, split_words(board, position, subject), ""
     if kind == "clock":
         following = Building((position.clock + 1) % 3).name.lower()
-        return "stop time, −1 point" if subject else f"advance to {following}"
-    words = {"place": "place marker", "pass": "pass", "pick_up": "pick up"}
-    return words.get(kind, "set down")
-
-
-def _note(rules: Rules, position: Position, kind: str, subject: int) -> str:
-    """Return the effect of a choice that its words do not state."""
-    if kind == "clock" and subject:
+        if not subject:
+            note = f"the hand moves on to the {following}"
+            return "clock", "the clock", f"advance to {following}", note
         left = position.time_stones_left
-        ends = "the last one: the game ends" if left == 1 else f"{left - 1} will be left"
-        return f"you take a time stone, minus one point; {ends}"
-    if kind == "clock":
-        return f"the hand moves on to the {Building((position.clock + 1) % 3).name.lower()}"
-    return _marker_note(rules, position, BoardAction(subject)) if kind == "place" else ""
+        rest = "the last one: the game ends" if left == 1 else f"{left - 1} will be left"
+        note = f"you take a time stone, minus one point; {rest}"
+        return "clock", "the clock", "stop time, −1 point", note
+    if kind == "pass":
+        return "pass", "pass", "pass", ""
+    words = kind.replace("_", " ")  # pick up, set down
+    return f"{words.split()[0]}-{subject}", f"intersection {subject}", words, ""
 
 
 def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
