@@ -8,7 +8,7 @@ DRAW = """
 import sys
 from pathlib import Path
 import pandas as pd
-from busenv.evaluation.plots import draw_intervals
+from busenv.evaluation.rating_report import draw_intervals
 from busenv.train.learning_curve import CurvePoint, draw_curve
 table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a"])
 out = Path(sys.argv[1])

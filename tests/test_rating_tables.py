@@ -7,7 +7,7 @@ import pytest
 
 from busenv.common.intervals import bootstrap
 from busenv.evaluation import tables as ratings
-from busenv.evaluation.plots import short_name
+from busenv.evaluation.rating_report import short_name
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import (
     pair_table,

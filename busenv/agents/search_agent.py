@@ -131,7 +131,7 @@ class SearchAgent(CompiledAgent):
         edges = [tree.edges[r["first"] : r["first"] + r["edges"]] for tree, r in roots]
         if not edges:
             return {}
-        visits, totals = (sum(part[name] for part in edges) for name in ("visits", "total"))
+        visits, totals = (np.sum([e[name] for e in edges], axis=0) for name in ("visits", "total"))
         visited = visits > 0
         values = (totals[visited] / visits[visited]).tolist()
         return dict(zip(edges[0]["action"][visited].tolist(), values, strict=True))
