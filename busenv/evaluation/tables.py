@@ -14,6 +14,7 @@ from busenv.common.intervals import bootstrap, wilson
 from busenv.evaluation.deviation_ratings import deviation_ratings, margins
 from busenv.evaluation.schedule import Schedule
 
+NUMBERS = ("points", "seconds", "decisions", "timed")  # of a seat in a game
 # Agents do not change during a rating: no noise from game to game (tau), and full weight of every
 # game (gamma).
 MODEL = PlackettLuce(tau=0.0, gamma=lambda *_: 1.0)
@@ -27,25 +28,14 @@ def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
     """
     rows = []
     for game in sorted(games, key=lambda game: game["number"]):
-        first, forfeit = game["record"]["first_player"], game["forfeit"]
-        players = len(game["agents"])
-        for seat, agent in enumerate(game["agents"]):
-            rows.append(
-                {
-                    "game": game["number"],
-                    "agent": agent,
-                    "seat": seat,
-                    "turn": (seat - first) % players + 1,
-                    "rank": game["ranking"][seat] + 1,
-                    "won": game["ranking"][seat] == 0,
-                    "points": game["points"][seat],
-                    "seconds": game["seconds"][seat],
-                    "decisions": game["decisions"][seat],
-                    "timed": game["timed"][seat],
-                    "forfeit": forfeit is not None and forfeit["seat"] == seat,
-                }
-            )
-    return pd.DataFrame(rows)
+        first, loser = game["record"]["first_player"], (game["forfeit"] or {}).get("seat")
+        by_seat = zip(*(game[name] for name in ("agents", "ranking", *NUMBERS)), strict=True)
+        for seat, (agent, rank, *numbers) in enumerate(by_seat):
+            turn = (seat - first) % len(game["agents"]) + 1
+            row = game["number"], agent, seat, turn, rank + 1, rank == 0, *numbers, seat == loser
+            rows.append(row)
+    names = ["game", "agent", "seat", "turn", "rank", "won", *NUMBERS, "forfeit"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def different_games(games: list[dict[str, Any]]) -> int:

@@ -87,12 +87,6 @@ def bundled_models() -> list[str]:
     return sorted(path.stem for path in BUNDLED.glob(f"*{WEIGHTS_SUFFIX}"))
 
 
-def board_reference(boards: Board | GeneratedBoards) -> dict[str, Any]:
-    """Return the content of a `BoardReference`."""
-    entry = {"name": boards.name, "fingerprint": boards.fingerprint}
-    return entry if isinstance(boards, Board) else {**entry, "generator": boards.generator}
-
-
 def save_model(
     network: Network, boards: Board | GeneratedBoards, path: str | Path, card: dict[str, Any]
 ) -> None:
@@ -114,9 +108,11 @@ def save_model(
         "observation_version": VERSION,
     }
     if not network.plays_any_board:
-        generated["board"] = board_reference(boards)
+        generated["board"] = {"name": boards.name, "fingerprint": boards.fingerprint}
         generated["num_actions"] = board_at(boards, 0).num_actions
-        if isinstance(boards, Board) and _bundled_board(boards.fingerprint) is None:
+        if isinstance(boards, GeneratedBoards):
+            generated["board"]["generator"] = boards.generator
+        elif _bundled_board(boards.fingerprint) is None:
             generated["board_file"] = _board_content(boards)
     text = json.dumps({**card, **generated}, indent=1) + "\n"
     parse(ModelCard, text)
