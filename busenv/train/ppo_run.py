@@ -17,7 +17,6 @@ from busenv.batch.opponents import COMPILED
 from busenv.core import kernels
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.game.actions import BoardAction
-from busenv.networks.model_files import save_model
 from busenv.networks.network import Network
 from busenv.train.config import PPOConfig
 from busenv.train.league import League, LeagueMember, update_scores
@@ -41,7 +40,7 @@ from busenv.train.ppo import (
     play_rollout,
     update,
 )
-from busenv.train.run import LOWEST_LEARNING_RATE, MODEL, TrainingRun
+from busenv.train.run import LOWEST_LEARNING_RATE, TrainingRun
 
 PAST_FOLDER = "past"  # of past selves
 
@@ -241,9 +240,7 @@ class PPORun(TrainingRun):
         return _game_statistics(states, owners) | _action_shares(self._rollout)
 
     def save(self) -> None:
-        """Write the checkpoint, and the model with its card."""
-        self._save_checkpoint(self._league.state(), self._state_of_games())
-        save_model(self.network, self.boards, self.folder / MODEL, self.card())
+        self._save(self._league.state(), self._state_of_games())
         self._league.delete_unused_files()
 
 

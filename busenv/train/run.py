@@ -140,25 +140,17 @@ class TrainingRun:
             self._seconds = state.seconds
         return state
 
-    def _save_checkpoint(
-        self,
-        league: list[tuple[str, float]] | None = None,
-        games: dict[str, np.ndarray] | None = None,
-    ) -> None:
-        """Write the checkpoint.
+    def save(self) -> None:
+        """Write the checkpoint, and the model with its card."""
+        self._save([], {})
 
-        league: names and scores of its members, if there is one. games: `state()` of a batch of
-        running games, if there are any.
-        """
+    def _save(self, league: list[tuple[str, float]], games: dict[str, np.ndarray]) -> None:
+        """Same as `save`, with names and scores of a league, and `state()` of running games."""
         state = {
             "iteration": self.iteration,
             "decisions": self.decisions,
             "seconds": self._seconds,
-            "league": league or [],
+            "league": league,
         }
-        save_checkpoint(self.folder, self.network, self.optimizer, state, games or {})
-
-    def save(self) -> None:
-        """Write the checkpoint, and the model with its card."""
-        self._save_checkpoint()
+        save_checkpoint(self.folder, self.network, self.optimizer, state, games)
         save_model(self.network, self.boards, self.folder / MODEL, self.card())
