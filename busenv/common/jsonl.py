@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,23 +15,21 @@ MAX_LINE = 2**20  # bytes
 Value = TypeVar("Value")
 
 
-def append_lines(path: Path, values: Iterable[object], mode: int = 0o666) -> None:
+def append_lines(path: Path, values: Iterable[object]) -> None:
     """Append JSON values to a log, one a line, and wait until they are on disk.
 
-    Creates a missing file with the permissions `mode`, and cuts off a half-written last line.
+    Creates a missing file, and cuts off a half-written last line.
     OSError, which names the file, when they cannot be written; the log then holds none of them.
     """
     data = b"".join(json.dumps(value).encode() + b"\n" for value in values)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), mode)
-        with open(descriptor, "r+b", buffering=0) as file:
-            end = _end_of_lines(descriptor)
+        with open(path, "a+b", buffering=0) as file:
+            end = _end_of_lines(file)
             file.truncate(end)
-            file.seek(end)
             try:
                 while data:
                     data = data[file.write(data) :]
-                os.fsync(descriptor)
+                os.fsync(file.fileno())
             except OSError:
                 with suppress(OSError):
                     file.truncate(end)
@@ -59,9 +58,7 @@ def read_lines(path: Path, parse: Callable[[bytes], Value] = json.loads) -> Iter
             yield value
 
 
-def _end_of_lines(descriptor: int) -> int:
+def _end_of_lines(file: FileIO) -> int:
     """Return the size of an open log up to the end of its last whole line."""
-    size = os.fstat(descriptor).st_size
-    start = max(size - MAX_LINE, 0)
-    os.lseek(descriptor, start, os.SEEK_SET)
-    return start + os.read(descriptor, MAX_LINE).rfind(b"\n") + 1
+    start = file.seek(max(file.seek(0, os.SEEK_END) - MAX_LINE, 0))
+    return start + file.read(MAX_LINE).rfind(b"\n") + 1

@@ -19,15 +19,13 @@ class RunError(ValueError):
 
 
 @contextmanager
-def lock_folder(
-    folder: Path, advice: str = "wait for it or choose another folder", mode: int = 0o777
-) -> Iterator[None]:
+def lock_folder(folder: Path, mode: int = 0o777) -> Iterator[None]:
     """Hold a folder, created if missing, for this process until the block ends.
 
     RunError when another process holds it. The operating system releases the lock of a process that
     is killed.
 
-    advice: the end of that RunError's message. mode: permissions of a new folder.
+    mode: permissions of a new folder.
     """
     from filelock import FileLock, Timeout  # an extra; reading a folder works without it
 
@@ -38,7 +36,9 @@ def lock_folder(
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise RunError(f"{folder} is in use by another process; {advice}") from None
+        raise RunError(
+            f"{folder} is in use by another process; wait for it or choose another folder"
+        ) from None
     try:
         yield
     finally:
