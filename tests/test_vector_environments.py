@@ -88,7 +88,8 @@ def test_environments_of_many_games_draw_the_first_four() -> None:
     assert len(images) == 6  # as Gymnasium's RecordVideo requires
     assert all(image.shape == (800, 1200, 3) for image in images)
     assert images[5] is images[4]
-    assert 0 < images[4].astype(bool).mean() < 0.1  # a sentence on black
+    assert images[3].any()
+    assert not images[4].any()  # black
     sb3.reset()
     assert sb3.render().shape[2] == 3  # what VecVideoRecorder records
     assert len(sb3.get_images()) == 4
