@@ -1,5 +1,7 @@
 """OpenSpiel's own test of a game; observations, rewards and parameters."""
 
+import json
+import pickle
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from busenv import (
     ObservationLayout,
     load_board,
 )
+from busenv.game.board import BOARDS
 from busenv.observation import observe
 from busenv.render import game_text
 from tests.support.play import paid
@@ -84,6 +87,26 @@ def test_a_state_follows_its_game() -> None:
             words = state.action_to_string(action)
             assert words == twin.describe(action)
             assert state.string_to_action(words) == action
+
+
+def test_states_are_restored_from_text(tmp_path: Path) -> None:
+    """Of any rules and board; the game continues."""
+    rules, board = tmp_path / "rules.json", tmp_path / "town.json"
+    rules.write_text('{"bus_limit": 3}')
+    board.write_text(json.dumps(json.loads((BOARDS / "city.json").read_text()) | {"name": "town"}))
+    game = load(players=3, rules=str(rules), board=str(board), first_player=2, reward="margin")
+    state = reached(game, 70)
+    text = pyspiel.serialize_game_and_state(game, state)
+    game_again, state_again = pyspiel.deserialize_game_and_state(text)
+    assert str(game_again) == str(game)
+    for other in (state_again, game.deserialize_state(state.serialize())):
+        assert other.bus.to_bytes() == state.bus.to_bytes()
+        assert other.bus.rules.bus_limit == 3
+        assert other.bus.board.name == "town"
+        assert other.history() == state.history()
+        other.apply_action(other.legal_actions()[0])
+        assert other.move_number() == 71
+    assert pickle.loads(pickle.dumps(state)).bus.to_bytes() == state.bus.to_bytes()
 
 
 def test_observations_are_of_the_seat(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Batches on several threads and in processes, and interrupted steps."""
 
 import contextlib
+import copy
 import gc
 import multiprocessing
+import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +52,15 @@ def test_threads_sleep_and_wake() -> None:
         actions = picks(batches[0].masks, rng)
         for batch in batches:
             batch.step(actions)
-            for name in ("games", "final_games", "observations", "masks", "rewards", "seats"):
+            for name in (
+                "games",
+                "final_games",
+                "observations",
+                "masks",
+                "rewards",
+                "terminations",
+                "seats",
+            ):
                 same = getattr(batch, name).tobytes() == getattr(batches[0], name).tobytes()
                 assert same, (step, name)
         if step % 10 == 0:
@@ -142,7 +152,12 @@ def test_threads_end_with_their_batch() -> None:
     batch.reset(0)
     batch.step(batch.masks.argmax(axis=1))
     wait_for_threads(2)
-    del batch
+    copied = copy.deepcopy(batch)
+    copied.step(copied.masks.argmax(axis=1))
+    wait_for_threads(4)
+    batch.step(batch.masks.argmax(axis=1))
+    assert copied.games.tobytes() == batch.games.tobytes()
+    del batch, copied
     gc.collect()
     wait_for_threads(0)
 
@@ -159,12 +174,14 @@ def in_another_process(queue, env) -> None:  # type: ignore[no-untyped-def]
     queue.put(story(env, 30))
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_batch_works_in_a_forked_process() -> None:
-    """Its threads do not exist there."""
+def test_batches_pickle_and_work_in_other_processes(method: str) -> None:
     env = self_play(3, 2)
     here = story(env, 30)
-    context = multiprocessing.get_context("fork")
+    assert story(pickle.loads(pickle.dumps(env)), 30) == here
+    assert story(copy.deepcopy(env), 30) == here
+    context = multiprocessing.get_context(method)
     queue = context.Queue()
     process = context.Process(target=in_another_process, args=(queue, env))
     process.start()

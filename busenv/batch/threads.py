@@ -103,6 +103,12 @@ class WorkerThreads:
         while not thread_kernels.wait_for(self._finished, self._num_games):
             time.sleep(0)  # a worker may need this core
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_wake_locks": [], "_in_use": None}  # locks cannot be copied
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _in_use=_thread.allocate_lock())
+
 
 def _work(
     wake_lock: _thread.LockType, closed: list[bool], kernel_arguments: tuple[Any, ...]
