@@ -16,15 +16,19 @@ LARGEST = 16 * 2**20  # bytes of a record, a board, rules or settings; a long ga
 def read_bounded(
     path: str | Path, error: type[ValueError] = ValueError, limit: int = LARGEST
 ) -> bytes:
-    """Read a file of at most `limit` bytes.
+    """Read a regular file of at most `limit` bytes.
 
-    Raises `error` for a larger file, TypeError for what is not a path, and OSError.
+    Raises `error` for a larger file, a device or a pipe, TypeError for what is not a path, and
+    OSError.
     """
     if not isinstance(path, (str, os.PathLike)):  # open() takes a number as a file that is open
         raise TypeError(f"path is {path!r}; allowed: a string or a Path")
+    status = os.stat(path)
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise error(f"{path} is not a regular file")
     with open(path, "rb") as file:
         # Python allocates what it is asked for, and the file may grow.
-        data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
+        data = file.read(min(limit, status.st_size) + 1)
     check_length(data, str(path), error, limit)
     return data
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
 from busenv.core.state import PASS
@@ -32,7 +33,7 @@ from busenv.game.game import Game
 AgentInfos = dict[str, dict[str, Any]]
 
 
-class parallel_env(turn_based_aec_to_parallel_wrapper):  # noqa: N801
+class parallel_env(turn_based_aec_to_parallel_wrapper):  # noqa: N801 - PettingZoo's name
     """The environment in which one agent decides per step and the others pass (id 7).
 
     Arguments and errors as for `busenv.envs.pettingzoo.raw_env`.
@@ -49,7 +50,9 @@ class parallel_env(turn_based_aec_to_parallel_wrapper):  # noqa: N801
 
     @property
     def game(self) -> Game:
-        """The current game. Raises AttributeError before the first `reset`."""
+        """The current game. Raises ResetNeeded before the first `reset`."""
+        if not hasattr(self.unwrapped, "game"):
+            raise gymnasium.error.ResetNeeded("call reset() first")
         return self.unwrapped.game
 
     def reset(
@@ -68,10 +71,10 @@ class parallel_env(turn_based_aec_to_parallel_wrapper):  # noqa: N801
         Returns observations, rewards, terminations, truncations (all False) and infos; empty dicts
         after the end of the game.
 
-        Raises IllegalActionError for its illegal action with illegal="raise", and ValueError
-        without its action, without any change.
+        Raises IllegalActionError for its illegal action with illegal="raise", ValueError without
+        its action, and ResetNeeded before the first `reset`, without any change.
         """
-        if not self.aec_env.agents:
+        if self.game.is_over or not self.aec_env.agents:
             return {}, {}, {}, {}, {}
         mover = self.unwrapped.agent_selection
         if mover not in actions:

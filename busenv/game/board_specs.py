@@ -91,7 +91,8 @@ class BoardSet(Sequence[Board]):
     def __init__(self, boards: Sequence[Board | str]) -> None:
         if not isinstance(boards, Sequence) or isinstance(boards, (str, bytes)) or not boards:
             raise BoardError(f"boards is {quote(boards)}; allowed: one board or more in a list")
-        self.boards, self._first = boards, as_board(boards[0])
+        self.boards = boards if isinstance(boards, GeneratedBoards) else [*boards]
+        self._first = as_board(boards[0])
         self._records = np.zeros(len(boards), BOARD)  # takes memory where it is written
         self.records = self._records.view()
         self.records.flags.writeable = False
