@@ -4,11 +4,16 @@ import collections
 import dataclasses
 import hashlib
 import json
+import math
+from itertools import combinations
 
+import numpy as np
 import pytest
 
 import busenv
 from busenv import Board, BoardError, Game, RecordError, generate_board, load_board
+from busenv.core import map_geometry
+from busenv.core.map_generation import CLEARANCE, LONGEST, SPACING
 from busenv.evaluation.narration import load_recorded_game
 from busenv.game import board_generator
 from busenv.game.board import make_board
@@ -58,6 +63,20 @@ def test_sizes(size: str) -> None:
 def test_generated_boards_are_valid() -> None:
     for board in SAMPLE:
         assert make_board(as_data(board)).fingerprint == board.fingerprint
+
+
+def test_streets_are_straight_and_do_not_cross() -> None:
+    for board in SAMPLE[::5]:
+        points = np.array([(i.x, i.y) for i in board.intersections], np.int64)
+        for a, b in board.streets:
+            assert SPACING - 20 <= math.dist(points[a], points[b]) <= LONGEST or {a, b} <= {
+                i for i, entry in enumerate(board.intersections) if entry.roundabout
+            }
+            for i in {*range(len(points))} - {a, b}:
+                assert not map_geometry.is_near(points, a, b, i, CLEARANCE)
+        for one, other in combinations(board.streets, 2):
+            if not {*one} & {*other}:
+                assert not map_geometry.crosses(points, *one, *other)
 
 
 def test_specs() -> None:
