@@ -172,7 +172,7 @@ def test_damaged_datasets_are_refused(tmp_path: Path, dataset: GameDataset) -> N
     np.savez_compressed(path, actions=np.zeros(10**7, np.uint16))
     with pytest.raises(ValueError, match=r"it would take 20,000,.* bytes in memory, too many"):
         load_dataset(path)
-    with pytest.raises(ValueError, match="/dev/zero is not a dataset"):
+    with pytest.raises(ValueError, match="/dev/zero is not a regular file"):
         load_dataset("/dev/zero")
     np.savez(path, actions=actions)
     with pytest.raises(ValueError, match="first_players"):
