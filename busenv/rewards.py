@@ -22,6 +22,7 @@ are ignored; all others must be finite.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -42,8 +43,20 @@ REWARDS: dict[str, int] = {
 
 
 def reward_kind(reward: str | Reward) -> int:
-    """Return the core's number of a reward; ValueError, which names those allowed, for others."""
+    """Return the core's number of a reward.
+
+    Raises ValueError, which names the allowed rewards, or a function that takes other arguments.
+    """
     if callable(reward):
+        try:
+            inspect.signature(reward).bind(*"123")
+        except ValueError:  # a function in C may have no signature
+            return core.REWARD_CUSTOM
+        except TypeError as error:
+            raise ValueError(
+                f"the reward function {_name(reward)} has other parameters ({error}); "
+                "allowed: reward(before, after, rewards)"
+            ) from None
         return core.REWARD_CUSTOM
     if not isinstance(reward, str) or reward not in REWARDS:
         raise ValueError(f"unknown reward {reward!r}; allowed: a function or one of {[*REWARDS]}")

@@ -294,6 +294,7 @@ def pay_nan(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
     [
         (pay_array, "reward function pay_array returned a value of type ndarray; allowed: None"),
         (pay_nan, "reward function pay_nan wrote nan for seat 1; allowed: finite"),
+        (lambda after: 0, r"other parameters .*; allowed: reward\(before, after, rewards\)"),
     ],
 )
 def test_wrong_reward_functions_are_named(reward: Any, message: str) -> None:

@@ -59,8 +59,13 @@ def check_state(
                 f"{state[name].dtype}; allowed: shape {array.shape}, dtype {array.dtype}"
             )
     index = state["board_index"]
-    for name, limit in (("board_index", len(boards)), ("acting_seats", MAX_PLAYERS)):
-        if ((state[name] < 0) | (state[name] >= limit)).any():
+    limits = {
+        "board_index": len(boards), "acting_seats": MAX_PLAYERS, "needs_reset": 2,
+        "episodes": 2**62, "words_drawn": 2**62,
+    }  # fmt: skip
+    for name, limit in limits.items():
+        values = state[name].view(np.uint8) if name == "needs_reset" else state[name]
+        if ((values < 0) | (values >= limit)).any():
             raise ValueError(f"{name} of the state has a value outside of 0 to {limit - 1}")
     owners = np.unique(state["seat_owners"])
     if kinds[1] and not np.isin(owners, kinds).all():

@@ -219,9 +219,16 @@ def load_rules(path: str | Path) -> Rules:
             f"{path}: edition is {quote(edition)}; allowed: {[*EDITIONS]}"
             f"{did_you_mean(str(edition), EDITIONS)}"
         )
+    names = [field.name for field in dataclasses.fields(Rules)]
+    for key in changes:
+        if key not in names:
+            raise ValueError(
+                f"{path}: rules have no field {quote(key)}; allowed: edition, {', '.join(names)}"
+                f"{did_you_mean(key, names)}"
+            )
     try:
         return dataclasses.replace(EDITIONS[edition], **_plain(changes))
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
