@@ -65,7 +65,8 @@ def test_values_of_the_last_decision_follow_the_results() -> None:
     for seed in range(20):
         finished = played(seed)
         game = played(seed, len(finished.history) - 1)
-        for row in estimate_table("uct:50", [game]).dropna().itertuples():
+        # Two threads: values are those of both trees.
+        for row in estimate_table("uct@2:50", [game]).dropna().itertuples():
             after = game.clone()
             after.step(row.action)
             if after.is_over:
