@@ -28,7 +28,7 @@ from busenv.io import write_whole
 from busenv.train.config import PRESETS
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
 from busenv.train.expert_iteration.selfplay_run import run_selfplay
-from busenv.train.training_run import AnyRun, evaluate_against, run_training
+from busenv.train.run_training import AnyRun, evaluate_against, run_training
 
 DECISIONS = {"mlp": 1_000_000, "board": 250_000}  # of a run, by kind of network
 TEACHER = "uct:50"

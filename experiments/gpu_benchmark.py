@@ -26,8 +26,8 @@ from busenv.evaluation.rating import run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.io import write_whole
 from busenv.train.config import PRESETS
-from busenv.train.run import MODEL
-from busenv.train.training_run import run_training
+from busenv.train.run_training import run_training
+from busenv.train.training_run import MODEL
 
 # Settings of environments whose games are compared.
 COMPARED: list[dict[str, Any]] = [

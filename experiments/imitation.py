@@ -26,8 +26,8 @@ from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
 from busenv.networks.network import Network
 from busenv.train.learning_curve import CurvePoint, draw_curve, write_curve
-from busenv.train.run import LOWEST_LEARNING_RATE
-from busenv.train.training_run import evaluate_against
+from busenv.train.run_training import evaluate_against
+from busenv.train.training_run import LOWEST_LEARNING_RATE
 
 KIND, WIDTH = "mlp", 256
 BATCH, LEARNING_RATE = 512, 1e-3

@@ -22,9 +22,9 @@ from busenv.networks.logits import POINTS
 from busenv.networks.model_files import save_model
 from busenv.observation import observe_games
 from busenv.search.az_search import AzSettings, make_az_search
-from busenv.search.search import begin_search, root_weights, simulate
 from busenv.search.sequential_halving import improved_policy
 from busenv.search.tree import Tree, make_tree, set_root
+from busenv.search.tree_search import begin_search, root_weights, simulate
 from tests.support.networks import CITY, decisive_network
 from tests.support.searches import grow_tree
 

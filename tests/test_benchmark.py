@@ -39,7 +39,7 @@ from busenv.evaluation.benchmark.results import (
 from busenv.evaluation.curves import bootstrap_interval, format_mean
 from busenv.observation import observe_games
 from busenv.train.ppo_run import PPORun
-from busenv.train.training_run import describe_training
+from busenv.train.run_training import describe_training
 from experiments.claims import find_figures, read_claims
 from tests.support.commands import refusal
 from tests.support.pages import ROOT, blocks

@@ -12,7 +12,7 @@ from busenv.networks.model_files import BUNDLED, bundled_models, load_model, mod
 from busenv.train.config_files import parse_settings, read_config
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
 from busenv.train.learning_curve import read_curve
-from busenv.train.training_run import evaluate_against
+from busenv.train.run_training import evaluate_against
 from tests.support.pages import ROOT
 
 RECIPES = ROOT / "train/recipes"

@@ -18,7 +18,7 @@ from busenv.evaluation.rating import run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.networks.model_files import BUNDLED
 from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.training_run import run_training
+from busenv.train.run_training import run_training
 from tests.support.clusters import other_version, with_nodes
 from tests.support.programs import EXAMPLE
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times

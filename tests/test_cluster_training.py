@@ -12,7 +12,7 @@ from busenv import cluster
 from busenv.cluster import connected
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun
-from busenv.train.training_run import run_training
+from busenv.train.run_training import run_training
 from tests.support.clusters import with_nodes
 from tests.support.training import SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
 

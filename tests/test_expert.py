@@ -22,7 +22,7 @@ from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfi
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun, Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
 from busenv.train.expert_iteration.selfplay_run import run_selfplay
-from busenv.train.training_run import run_training
+from busenv.train.run_training import run_training
 from tests.support.commands import refusal
 from tests.support.networks import CITY
 from tests.support.training import SMALL_EXPERT, parameters, same_tensors

@@ -13,7 +13,7 @@ from busenv.core.jit import kernel
 from busenv.core.rules.step import step
 from busenv.networks.compiled_network import Weights, make_workspace, read_weights
 from busenv.networks.inputs import Inputs
-from busenv.search.search import pass_forced
+from busenv.search.tree_search import pass_forced
 from busenv.train.expert_iteration import expert_selfplay
 from busenv.train.expert_iteration.expert_selfplay import (
     BOTS,

@@ -14,7 +14,7 @@ from busenv.networks.factory import build_network
 from busenv.train.checkpoint import load_checkpoint, save_checkpoint
 from busenv.train.config_files import read_config
 from busenv.train.ppo_run import PPORun
-from busenv.train.training_run import run_training
+from busenv.train.run_training import run_training
 from tests.support.commands import refusal
 from tests.support.training import SMALL_PPO
 from tests.support.worlds import write_town

@@ -208,7 +208,7 @@ def command(folder: Path) -> list[str]:
 
 def test_a_killed_train_command_resumes_bit_for_bit(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    every_step = "import busenv.train.training_run as t; t.SAVE_EVERY = 0; "
+    every_step = "import busenv.train.run_training as t; t.SAVE_EVERY = 0; "
     call = f"import sys, busenv.cli as c; c.main({command(folder)!r})"
     process = subprocess.Popen([sys.executable, "-c", every_step + call], stdout=subprocess.DEVNULL)
     while process.poll() is None and len(list((folder / "past").glob("*.json"))) < 2:

@@ -17,10 +17,10 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.heuristics.evaluation import WEIGHTS
 from busenv.networks.compiled_network import read_weights
 from busenv.search.az_search import AzSettings, make_az_search
-from busenv.search.search import begin_search, root_weights, simulate
 from busenv.search.sequential_halving import improved_policy
 from busenv.search.solver import back_up_proof, is_decided
 from busenv.search.tree import Tree, make_tree, reroot, set_root
+from busenv.search.tree_search import begin_search, root_weights, simulate
 from busenv.search.uct_search import UctSettings, make_uct_search
 from tests.support.networks import CITY, decisive_network
 from tests.support.searches import grow_tree

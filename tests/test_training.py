@@ -20,7 +20,7 @@ from busenv.common.runs import RunError
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.train import ppo_run
-from busenv.train import training_run as training
+from busenv.train import run_training as training
 from busenv.train.config_files import read_config
 from busenv.train.learning_curve import (
     CurvePoint,
@@ -29,7 +29,7 @@ from busenv.train.learning_curve import (
     write_curve,
 )
 from busenv.train.ppo_run import PPORun
-from busenv.train.training_run import (
+from busenv.train.run_training import (
     evaluate_against,
     rating_interval,
     run_training,

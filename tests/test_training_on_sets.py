@@ -12,7 +12,7 @@ from busenv.agents import make_agent
 from busenv.agents.match import Score, play_match
 from busenv.cli.train_report import train_and_report
 from busenv.networks.factory import build_network
-from busenv.train import training_run
+from busenv.train import run_training
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration import selfplay_run
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
@@ -21,7 +21,7 @@ from busenv.train.expert_iteration.replay_buffer import ReplayBuffer
 from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.selfplay_run import play_agent_games, run_selfplay
 from busenv.train.ppo_run import PPORun
-from busenv.train.training_run import evaluate, evaluate_against, rating_boards
+from busenv.train.run_training import evaluate, evaluate_against, rating_boards
 from tests.support.training import RULES, SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
 
 SET = SMALL_PPO.changed(
@@ -88,7 +88,7 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
         played.append((first_game, args[1]))
         return play_match(*args, first_game=first_game, seed=seed)
 
-    monkeypatch.setattr(training_run, "play_match", spy)
+    monkeypatch.setattr(run_training, "play_match", spy)
     evaluate_against(make_agent("greedy"), "random", 7, 1, board="generated:small:validation:3")
     evaluate_against(make_agent("greedy"), "random", 2, 1, board="generated:small:validation:3")
     assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]

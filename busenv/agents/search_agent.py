@@ -14,9 +14,9 @@ from busenv import Board, Game
 from busenv.agents.base import CompiledAgent, Estimate
 from busenv.core.bits import seeded
 from busenv.core.state import MAX_PLAYERS
-from busenv.search.search import NO_MOVES, root_weights, search_games, search_root, simulate
 from busenv.search.solver import is_decided
 from busenv.search.tree import Tree, make_tree
+from busenv.search.tree_search import NO_MOVES, root_weights, search_games, search_root, simulate
 
 MAX_NODES = 200_000  # of a tree; when they are used up, simulations continue without new nodes
 CLOCK_INTERVAL = 32  # simulations between two checks of the clock
@@ -25,7 +25,7 @@ TREE_SEARCHES = 3.0  # searches whose nodes a reused tree has space for
 
 
 class SearchAgent(CompiledAgent):
-    """A tree search (`search.search`) whose trees are reused from decision to decision.
+    """A tree search (`search.tree_search`) whose trees are reused from decision to decision.
 
     simulations: per decision, or None for as many as fit into `seconds` per decision.
     threads: number of trees grown in parallel, at most STREAMS. They share the simulations, and the

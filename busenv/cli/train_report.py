@@ -23,8 +23,7 @@ from busenv.io import write_whole
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
-from busenv.train.run import MODEL
-from busenv.train.training_run import (
+from busenv.train.run_training import (
     CURVE,
     PICTURE,
     AnyRun,
@@ -33,6 +32,7 @@ from busenv.train.training_run import (
     rating_boards,
     run_training,
 )
+from busenv.train.training_run import MODEL
 
 REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "replay-uct.html"
 COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]

@@ -19,7 +19,7 @@ from busenv.common.plot_style import default_style, save_png
 from busenv.common.runs import SETTINGS, RunError
 from busenv.io import read_json
 from busenv.train.learning_curve import COLOURS, read_curve
-from busenv.train.training_run import CURVE
+from busenv.train.run_training import CURVE
 
 RESAMPLES = 2000
 UNITS = {"decisions": "training decisions", "seconds": "seconds of training"}

@@ -14,6 +14,7 @@ players who spend theirs quickly.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -367,7 +368,7 @@ def find_chances(g, evaluation):
     for seat in range(1, g.players):
         best = max(best, logits[seat])
     for seat in range(g.players):
-        chances[seat] = np.exp(logits[seat] - best) if g.phase != OVER else rank_of(g, seat) == 0
+        chances[seat] = math.exp(logits[seat] - best) if g.phase != OVER else rank_of(g, seat) == 0
         total += chances[seat]
     for seat in range(g.players):
         chances[seat] /= total

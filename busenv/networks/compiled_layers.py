@@ -7,6 +7,8 @@ outputs.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from busenv.core.jit import fast_kernel
@@ -60,9 +62,9 @@ def softmax(logits, count, temperature):
     for k in range(count):
         best = max(best, logits[k])
     for k in range(count):
-        if not np.isfinite(logits[k]):
+        if not math.isfinite(logits[k]):
             raise ValueError(LOGITS_NOT_FINITE)
-        logits[k] = np.exp((logits[k] - best) / temperature)
+        logits[k] = math.exp((logits[k] - best) / temperature)
         total += logits[k]
     for k in range(count):
         logits[k] /= total

@@ -15,6 +15,7 @@ positions have equal features.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +112,7 @@ def _write_playout_features(g, work, row):
         chance = work.chances[seat] / FEATURE_PLAYOUTS
         points = POINTS_SCALE * (work.points[seat] - mean) / FEATURE_PLAYOUTS
         row[at] = _byte(PLAYOUT_CHANCE_SCALE * chance)
-        row[at + 1] = _byte(-LOG_CHANCE_SCALE * np.log(max(chance, MIN_CHANCE)))
+        row[at + 1] = _byte(-LOG_CHANCE_SCALE * math.log(max(chance, MIN_CHANCE)))
         row[at + 2] = _byte(points)
         row[at + 3] = _byte(-points)
 

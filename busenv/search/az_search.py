@@ -1,4 +1,4 @@
-"""Search guided by a network: the kernels of `az` for `search.search`.
+"""Search guided by a network: the kernels of `az` for `search.tree_search`.
 
 The network gives a new position its priors and every seat's return; long searches also play it out
 to the end (`heuristics.playout`). Decisions with one legal action are left out of the tree. At
@@ -7,6 +7,7 @@ the root, simulations are distributed by sequential halving (`search.sequential_
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,14 +27,14 @@ from busenv.networks.compiled_network import (
 )
 from busenv.networks.logits import POINTS, VALUES_NOT_FINITE
 from busenv.search import sequential_halving
-from busenv.search.search import METHODS, SearchMethod, simulate_once
 from busenv.search.tree import add_edges
+from busenv.search.tree_search import METHODS, SearchMethod, simulate_once
 
 
 class AzSettings(NamedTuple):
     """Hyperparameters of the search.
 
-    exploration, prior_visits, fpu_reduction, skip_forced: see `search.search`.
+    exploration, prior_visits, fpu_reduction, skip_forced: see `search.tree_search`.
     score_weight: weight of points in the return, so that a seat that is behind still prefers the
         better result. The rest is the weight of the chance to win.
     score_scale: points above the mean of the seats that count as half a return.
@@ -63,11 +64,12 @@ class AzSettings(NamedTuple):
 
 
 class AzSearchState(NamedTuple):
-    """Settings and arrays of one thread's search; see `search.search` for the shared ones.
+    """Settings and arrays of one thread's search; see `search.tree_search` for the shared ones.
 
     end: GAME, (1,), a playout. points: float64, (5,), by seat, of the evaluated leaf.
     logits, scores: float32, (num_actions,), of the root's edges, in the edges' order.
     ranking: int64, (num_actions,), indices of the root's edges by score, best first.
+    progress: PROGRESS, (1,), of the halving.
     """
 
     settings: AzSettings
@@ -81,6 +83,7 @@ class AzSearchState(NamedTuple):
     logits: np.ndarray
     scores: np.ndarray
     ranking: np.ndarray
+    progress: np.ndarray
 
 
 def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
@@ -94,7 +97,7 @@ def make_az_search(settings: AzSettings, weights: Weights) -> AzSearchState:
     logits, scores = (np.zeros(num_actions, np.float32) for _ in range(2))
     return AzSearchState(
         settings, weights, work, ahead, end, returns, chances, points, logits, scores,
-        np.zeros(num_actions, np.int64),
+        np.zeros(num_actions, np.int64), np.zeros(1, sequential_halving.PROGRESS),
     )  # fmt: skip
 
 
@@ -110,11 +113,11 @@ def read_values(g, values, chances, points):
         best = max(best, np.float64(values[slot]))
     for slot in range(players):
         seat = (np.int64(g.seat) + slot) % players
-        chances[seat] = np.exp(np.float64(values[slot]) - best)
+        chances[seat] = math.exp(np.float64(values[slot]) - best)
         points[seat] = np.float64(values[MAX_PLAYERS + slot]) * POINTS
         total += chances[seat]
         checked += points[seat] + np.float64(values[slot])
-    if not np.isfinite(checked):
+    if not math.isfinite(checked):
         raise ValueError(VALUES_NOT_FINITE)
     for seat in range(players):
         chances[seat] /= total
@@ -159,19 +162,34 @@ def _expand(tree, search, at, b):
 @kernel
 def _evaluate_leaf(tree, search, at, b):
     """Evaluate a position by its final result, or by the network, which also gives it edges."""
-    g, work, players = search.ahead[0], search.work, np.int64(search.ahead[0].players)
-    if g.phase == OVER:
-        for seat in range(players):
-            search.chances[seat] = rank_of(g, seat) == 0
-            search.points[seat] = np.float64(points_of(g, seat))
-        _find_returns(search, players)
+    if search.ahead[0].phase == OVER:
+        read_result(search)
         return
-    count = evaluate(g, b, search.weights, work)
+    count = evaluate(search.ahead[0], b, search.weights, search.work)
+    read_evaluation(tree, search, at, b, count)
+
+
+@kernel
+def read_result(search):
+    """Write the returns and chances of a game that is over."""
+    g, players = search.ahead[0], np.int64(search.ahead[0].players)
+    for seat in range(players):
+        search.chances[seat] = rank_of(g, seat) == 0
+        search.points[seat] = np.float64(points_of(g, seat))
+    _find_returns(search, players)
+
+
+@kernel
+def read_evaluation(tree, search, at, b, count):
+    """Write the returns and chances that the network's values amount to, and add a node's edges.
+
+    The network's outputs are in `search.work`, whose first `count` actions are the legal ones.
+    """
     if search.settings.playout_weight < 1.0:
-        read_values(g, work.values, search.chances, search.points)
+        read_values(search.ahead[0], search.work.values, search.chances, search.points)
     if search.settings.num_playouts > 0:
         _add_playouts(tree, search, b)
-    _find_returns(search, players)
+    _find_returns(search, np.int64(search.ahead[0].players))
     if at >= 0 and tree.nodes[at].edges == 0:
         _add_edges(tree, search, at, count)
 

@@ -7,14 +7,22 @@ them, and so on. PUCT would spend most simulations on actions that are not in do
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from busenv.core.bits import uniform
 from busenv.core.jit import kernel
-from busenv.search.search import simulate_once
 from busenv.search.solver import DECIDED, best_proven_edge, is_decided, is_proven
+from busenv.search.tree_search import simulate_once
 
 MIN_PRIOR = np.float32(1e-8)  # lower priors count as this one
+# The state between two simulations. count: candidates. phases: number of phases by which half of
+# them leave. step, steps: simulations of this phase, begun and in all. used: simulations that
+# count, of all phases; used_before: of the phases before this one.
+PROGRESS = np.dtype(
+    [(name, np.int64) for name in ("count", "phases", "step", "steps", "used", "used_before")]
+)
 
 
 @kernel
@@ -22,9 +30,9 @@ def sample_logits(tree, search):
     """Write the root's logits plus scaled Gumbel noise into `search.logits`."""
     first = np.int64(tree.nodes[0].first)
     for k in range(tree.nodes[0].edges):
-        gumbel = -np.log(-np.log(uniform(tree.rng_state) + 2.0**-54))
+        gumbel = -math.log(-math.log(uniform(tree.rng_state) + 2.0**-54))
         prior = max(tree.edges[first + k].prior, MIN_PRIOR)
-        search.logits[k] = np.log(prior) + search.settings.gumbel_scale * gumbel
+        search.logits[k] = math.log(prior) + search.settings.gumbel_scale * gumbel
 
 
 @kernel
@@ -76,37 +84,66 @@ def _sort_ranking(search, count):
 
 
 @kernel
-def simulate_by_halving(tree, search, board, simulations):
-    """Run simulations from the root by sequential halving among its most likely actions.
-
-    Simulations of actions with a proven return cost little and do not count. They keep the visits
-    of the candidates equal.
-    """
-    first, edges = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
+def begin_halving(tree, search, simulations):
+    """Select the most likely actions as candidates, for a number of simulations of the root."""
+    progress, edges = search.progress[0], np.int64(tree.nodes[0].edges)
     for k in range(edges):
         search.ranking[k] = k
         search.scores[k] = search.logits[k]
     _sort_ranking(search, edges)
-    count = min(edges, search.settings.max_considered_actions, simulations)
-    phases, used = max(np.int64(np.ceil(np.log2(np.float64(count)))), 1), 0
-    while used < simulations:
-        before = used
-        for _ in range(max(simulations // (phases * count), 1)):
-            for i in range(count):
-                edge = first + search.ranking[i]
-                if used < simulations:
-                    used += not is_proven(tree, edge)
-                    simulate_once(tree, search, board[0], edge)
-                    if is_decided(tree):
-                        return
-        most, mixed_value = _root_values(tree)
-        for i in range(count):
-            k = search.ranking[i]
-            search.scores[k] = _score(tree, search, first + k, search.logits[k], most, mixed_value)
-        _sort_ranking(search, count)
-        if used == before:  # all candidates are proven
-            return
-        count = max(count // 2, min(count, 2))
+    progress.count = min(edges, search.settings.max_considered_actions, simulations)
+    progress.phases = max(np.int64(math.ceil(math.log2(np.float64(progress.count)))), 1)
+    progress.used = 0
+    _begin_phase(progress, simulations)
+
+
+@kernel
+def _begin_phase(progress, simulations):
+    progress.step, progress.used_before = 0, progress.used
+    visits = max(simulations // (progress.phases * progress.count), 1)
+    progress.steps = visits * progress.count
+
+
+@kernel
+def _rank_candidates(tree, search, count):
+    first = np.int64(tree.nodes[0].first)
+    most, mixed_value = _root_values(tree)
+    for i in range(count):
+        k = search.ranking[i]
+        search.scores[k] = _score(tree, search, first + k, search.logits[k], most, mixed_value)
+    _sort_ranking(search, count)
+
+
+@kernel
+def next_candidate(tree, search, simulations):
+    """Return the root's edge for the next simulation; -1 when the search is finished.
+
+    Simulations of actions with a proven return cost little and do not count. They keep the visits
+    of the candidates equal.
+    """
+    progress = search.progress[0]
+    if progress.used + progress.step > 0 and is_decided(tree):
+        return np.int64(-1)
+    if progress.step == progress.steps or progress.used >= simulations:
+        _rank_candidates(tree, search, progress.count)
+        if progress.used >= simulations or progress.used == progress.used_before:
+            return np.int64(-1)  # in the second case, all candidates are proven
+        progress.count = max(progress.count // 2, min(progress.count, 2))
+        _begin_phase(progress, simulations)
+    edge = np.int64(tree.nodes[0].first) + search.ranking[progress.step % progress.count]
+    progress.step += 1
+    progress.used += not is_proven(tree, edge)
+    return edge
+
+
+@kernel
+def simulate_by_halving(tree, search, board, simulations):
+    """Run simulations from the root by sequential halving among its most likely actions."""
+    begin_halving(tree, search, simulations)
+    edge = next_candidate(tree, search, simulations)
+    while edge >= 0:
+        simulate_once(tree, search, board[0], edge)
+        edge = next_candidate(tree, search, simulations)
 
 
 @kernel
@@ -133,7 +170,7 @@ def halving_weights(tree, search, out):
             search.scores[k] = _score(tree, search, first + k, search.logits[k], most, mixed_value)
             best = max(best, np.float64(search.scores[k]))
     for k in range(count):
-        out[tree.edges[first + k].action] = np.exp(search.scores[k] - best)
+        out[tree.edges[first + k].action] = math.exp(search.scores[k] - best)
 
 
 @kernel
@@ -145,11 +182,11 @@ def improved_policy(tree, search, out):
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].edges)
     (most, mixed_value), best, total = _root_values(tree), -1e9, 0.0
     for k in range(count):
-        logit = np.log(max(np.float64(tree.edges[first + k].prior), MIN_PRIOR))
+        logit = math.log(max(np.float64(tree.edges[first + k].prior), MIN_PRIOR))
         search.scores[k] = _score(tree, search, first + k, logit, most, mixed_value)
         best = max(best, np.float64(search.scores[k]))
     for k in range(count):
-        search.scores[k] = np.exp(search.scores[k] - best)
+        search.scores[k] = math.exp(search.scores[k] - best)
         total += search.scores[k]
     for k in range(count):
         out[tree.edges[first + k].action] = search.scores[k] / total

@@ -1,4 +1,4 @@
-"""Search with handcrafted knowledge: the kernels of `uct` for `search.search`.
+"""Search with handcrafted knowledge: the kernels of `uct` for `search.tree_search`.
 
 A new position is played on for a few rounds, or in a long search to the end
 (`heuristics.playout`), and the position that the playout reaches is valued by the logits of
@@ -9,6 +9,7 @@ and its prior value. PUCT also selects at the root.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +27,9 @@ from busenv.heuristics.evaluation import (
     relative_value,
 )
 from busenv.heuristics.playout import TO_THE_END, playout
-from busenv.search.search import METHODS, SearchMethod, simulate_once
 from busenv.search.solver import DECIDED, best_proven_edge, is_decided, is_proven
 from busenv.search.tree import add_edges
+from busenv.search.tree_search import METHODS, SearchMethod, simulate_once
 
 
 class UctSettings(NamedTuple):
@@ -43,7 +44,7 @@ class UctSettings(NamedTuple):
         seat that is behind still prefers the better result.
     margin_scale: margin, in logits of winning, that counts as a whole return.
     value_noise: points of uniform noise on an action's value, so that searches differ.
-    fpu_reduction, skip_forced: see `search.search`.
+    fpu_reduction, skip_forced: see `search.tree_search`.
     """
 
     exploration: float = 0.25
@@ -59,7 +60,7 @@ class UctSettings(NamedTuple):
 
 
 class UctSearchState(NamedTuple):
-    """Settings and arrays of one thread's search; see `search.search` for the shared ones.
+    """Settings and arrays of one thread's search; see `search.tree_search` for the shared ones.
 
     weights: float64, (4, COUNT), of `heuristics.evaluation`.
     """
@@ -117,7 +118,7 @@ def _expand(tree, search, at, b):
         edge.prior_value = search.returns[g.seat]
     total = 0.0
     for k in range(first, first + count):
-        tree.edges[k].prior = np.exp((tree.edges[k].prior - best) / settings.prior_temperature)
+        tree.edges[k].prior = math.exp((tree.edges[k].prior - best) / settings.prior_temperature)
         total += tree.edges[k].prior
     for k in range(first, first + count):
         tree.edges[k].prior /= total

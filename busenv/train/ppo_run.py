@@ -40,7 +40,7 @@ from busenv.train.ppo import (
     play_rollout,
     update,
 )
-from busenv.train.run import LOWEST_LEARNING_RATE, TrainingRun
+from busenv.train.training_run import LOWEST_LEARNING_RATE, TrainingRun
 
 PAST_FOLDER = "past"  # of past selves
 

@@ -1,314 +1,156 @@
-"""Train in a folder, with progress bar, ratings, learning curve, TensorBoard and model."""
+"""Training runs in a folder: progress, model card, checkpoint; the base of all kinds of runs."""
 
 from __future__ import annotations
 
-import json
-import shlex
+import time
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Column
-from torch.utils.tensorboard import SummaryWriter
+from torch import nn
 
-from busenv import Board, Rules
-from busenv.agents import Agent, make_agent
-from busenv.agents.match import Score, play_match
-from busenv.cluster import connected
-from busenv.common.runs import SETTINGS, RunError, lock_folder
-from busenv.error_text import quote
-from busenv.game.board_specs import board_names, load_board, load_boards
+from busenv import Game, __version__
+from busenv.agents import make_agent
+from busenv.agents.match import GameHistories
+from busenv.agents.policy_agent import DistributionAgent
+from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
-from busenv.io import write_whole
-from busenv.train.checkpoint import CHECKPOINT_FILE
-from busenv.train.config import PPOConfig
-from busenv.train.config_files import AnyConfig, programs, read_config
-from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
-from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
-from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
-from busenv.train.ppo_run import PPORun
+from busenv.networks.factory import build_network
+from busenv.networks.model_files import load_model, model_path, save_model
+from busenv.networks.network import Network
+from busenv.train.checkpoint import CHECKPOINT_FILE, State, load_checkpoint, save_checkpoint
+from busenv.train.config import RunConfig, training_boards
 
-AnyRun = PPORun | ExpertRun | FitRun
-
-BOARD, RULES, CURVE, PICTURE = "board.json", "rules.json", "curve.csv", "learning_curve.png"
-# Settings that may change when a run resumes: its length and its ratings.
-CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_decisions", "rate_games", "rated")
-MAX_BOARDS = 100  # of a rating on a set of boards
-SAVE_EVERY = 10.0  # seconds between checkpoints
-RATING_SHARE = 0.1  # largest share of a run's time for the ratings before the last
+MODEL = "model.safetensors"
+LOWEST_LEARNING_RATE = 0.05  # at the end of a run, as a share of that at the beginning
 
 
-def evaluate_against(
-    agent: Agent,
-    bot: str,
-    games: int,
-    seed: int,
-    *,
-    rules: str | Rules = "capstone-2024",
-    board: str | Board = "city",
-    players: int = 4,
-) -> list[Score]:
-    """Play an agent against copies of a bot; returns its score and the copies' combined score.
+class TrainingRun:
+    """A run in a folder; a subclass sets `network`, `agent` and `optimizer`.
 
-    board: the games, numbered as in `play_match`, are shared out evenly among the boards of a set,
-    in order. players: per game, copies included. All agents are reset, so games depend on the
-    agents and the seed alone.
+    Its method `step` runs an iteration and returns statistics by name, such as "train/value_loss".
+
+    boards: the board, or the set of boards, of the settings. board: the board, or the first board
+    of the set. All boards of a set have its size, unless the network plays any board.
+    iteration: number of finished ones. decisions: training decisions so far. `_seconds`: of
+    training, at the end of the last iteration.
     """
-    agent.reset(seed + max(3, players - 1))  # no bot has this seed
-    line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
-    loaded = load_boards(board) if isinstance(board, str) else board
-    boards = [loaded] if isinstance(loaded, Board) else loaded
-    shares = np.array_split(np.arange(games), len(boards))
-    scores = [
-        play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]), seed=None)
-        for k, share in enumerate(shares)
-        if len(share)
-    ]
-    for copy in line_up[1:]:
-        copy.close()
-    own = [score for score, *_ in scores]
-    others = [score for _, *rest in scores for score in rest]
-    return [_combined(agent.name, own), _combined(bot, others)]
 
+    config: Any  # RunConfig, narrowed by subclasses
+    network: Network
+    agent: DistributionAgent
+    optimizer: torch.optim.Optimizer
 
-def _combined(name: str, scores: list[Score]) -> Score:
-    games = sum(s.games for s in scores)
-    return Score(
-        name,
-        games,
-        sum(s.wins for s in scores),
-        sum(s.rank * s.games for s in scores) / games,
-        sum(s.points * s.games for s in scores) / games,
-    )
+    def __init__(self, config: RunConfig, folder: str | Path) -> None:
+        self.config, self.folder = config, Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.boards, self.rules = training_boards(config.board), as_rules(config.rules)
+        self.board = board_at(self.boards, 0)
+        self.iteration, self.decisions = 0, 0
+        self._seconds, self._began = 0.0, time.monotonic()
+        torch.set_num_threads(config.threads)
 
+    @property
+    def seconds(self) -> float:
+        """Length of the run so far in seconds, with ratings and the time before a checkpoint."""
+        return time.monotonic() - self._began
 
-def rating_boards(run: AnyRun, games: int) -> str | Board:
-    """Return the board of a run's ratings.
+    @property
+    def progress(self) -> float:
+        """The finished share of the run: 0 to 1, or slightly more."""
+        if self.config.decisions is not None:
+            return float(self.decisions / self.config.decisions)
+        return float(self._seconds / self.config.seconds)
 
-    Of a run on a set of boards: a set of boards for validation, equally many of each of the run's
-    sizes. If there are enough games, each board has n² games of n players or a few more, so that
-    all agents have every seat, and start, almost equally often.
-    """
-    if isinstance(run.boards, Board):
-        return run.boards
-    count, sizes = min(games // run.config.rating_players**2, MAX_BOARDS), len(run.boards.sizes)
-    return f"generated:{run.boards.size}:validation:{max(count // sizes, 1) * sizes}"
+    @property
+    def is_done(self) -> bool:
+        """Whether the run is finished."""
+        return self.progress >= 1
 
+    def card(self) -> dict[str, Any]:
+        """Return the network and training fields of a model card."""
+        config = self.config
+        return {
+            "network": config.network,
+            "width": config.width,
+            "rules": config.rules if config.rules in EDITIONS else self.rules.to_dict(),
+            "players": list(config.players),
+            "temperature": config.temperature,
+            "training": {
+                "busenv": __version__,
+                "config": config.to_dict(),
+                "iterations": self.iteration,
+                "decisions": self.decisions,
+                "seconds": round(self._seconds, 1),
+            },
+        }
 
-def evaluate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
-    """Play `evaluate_against` with the rules, boards and number of players of a run's ratings."""
-    return evaluate_against(
-        agent,
-        bot,
-        games,
-        run.config.seed,
-        rules=run.rules,
-        board=rating_boards(run, games),
-        players=run.config.rating_players,
-    )
+    def _start_clock(self) -> None:
+        """Count seconds of training from now on."""
+        self._began = time.monotonic() - self._seconds
 
+    def _try_agents(self, specs: Iterable[str]) -> None:
+        """Let agents, and the learner, choose an action, which compiles them.
 
-def describe_training(config: AnyConfig) -> str:
-    """Describe the training procedure: `PPO among greedy, planner and past selves`."""
-    if isinstance(config, ExpertConfig):
-        return "expert iteration"
-    if isinstance(config, FitConfig):
-        return f"fitting to samples of {', '.join(config.data)}"
-    bots = ", ".join(config.bots)
-    return f"PPO among {bots} and past selves" if config.opponent_share else "PPO by self-play"
+        Raises the error of an agent that cannot play.
+        """
+        game = Game(self.config.players[0], self.rules, self.board, first_player=0, seed=0)
+        self.agent.act(game)
+        for spec in specs:
+            with closing(make_agent(spec)) as agent:
+                histories = GameHistories([agent], game.arrays()[0], self.rules, self.board)
+                histories.choose(agent, np.arange(1))
 
+    def _initial_network(self) -> Network:
+        """Return the network at the start of the run, with the weights of `init_from` if set.
 
-def changed_settings(folder: Path, config: AnyConfig) -> list[str]:
-    """Describe the settings that change when the run in a folder resumes; empty without a run.
+        ValueError when that model has another network, width or `relative_types`, or boards.
+        """
+        config = self.config
+        network = build_network(
+            config.network, self.board, config.width, config.seed,
+            relative_types=config.relative_types,
+        )  # fmt: skip
+        if config.init_from and not (self.folder / CHECKPOINT_FILE).exists():
+            past, card, _ = load_model(model_path(config.init_from), self.boards)
+            wanted = config.network, config.width, config.relative_types
+            if (model := (card.network, card.width, card.relative_types)) != wanted:
+                raise ValueError(
+                    f"the initial model {config.init_from} has network, width and relative_types "
+                    f"{model}; the settings have {wanted}"
+                )
+            network.load_state_dict(past.state_dict())
+        return network
 
-    RunError when a setting differs that is not one of CHANGEABLE.
-    """
-    path = folder / SETTINGS
-    if not (folder / CHECKPOINT_FILE).exists():
-        return []
-    stored = read_config(str(path), allowed=programs(config.to_dict()))
-    before, after = _contents(stored), _contents(config)
-    names = [name for name in before | after if before.get(name) != after.get(name)]
-    for name in names:
-        if name not in CHANGEABLE:
-            raise RunError(
-                f"{folder} holds a run with {name} {quote(before.get(name))}, not "
-                f"{quote(after.get(name))}; give the same settings to resume it (except "
-                f"{', '.join(CHANGEABLE)}), or another folder"
-            )
-    return [f"{name} {before[name]} → {after[name]}" for name in names]
+    def _resume(
+        self,
+        network: nn.Module | None = None,
+        games: dict[str, np.ndarray] | None = None,
+    ) -> State | None:
+        """Restore the folder's checkpoint; None without one, ValueError if it does not fit.
 
+        network: by default the run's. games: state of running games, which is overwritten.
+        """
+        state = load_checkpoint(self.folder, network or self.network, self.optimizer, games or {})
+        if state is not None:
+            self.iteration, self.decisions = state.iteration, state.decisions
+            self._seconds = state.seconds
+        return state
 
-def _contents(config: AnyConfig) -> dict[str, Any]:
-    """Return the settings with the contents of files, which may have been copied."""
-    rules, board = as_rules(config.rules).to_dict(), load_boards(config.board).fingerprint
-    return config.model_dump() | {"rules": rules, "board": board}
+    def save(self) -> None:
+        """Write the checkpoint, and the model with its card."""
+        self._save([], {})
 
-
-def store_config(folder: Path, config: AnyConfig) -> None:
-    """Write the settings of a run to its folder, after `changed_settings`.
-
-    The folder gets copies of board and rules files, so that it can be moved.
-    """
-    path, settings = folder / SETTINGS, config.to_dict()
-    if (folder / CHECKPOINT_FILE).exists():
-        changeable = {name: settings[name] for name in CHANGEABLE if name in settings}
-        settings = json.loads(path.read_bytes()) | changeable
-    else:
-        if config.board not in board_names() and not load_boards(config.board).generator:
-            board = json.loads(Path(config.board).read_bytes())
-            board["name"] = load_board(config.board).name  # may be that of the file
-            write_whole(folder / BOARD, json.dumps(board))
-            settings["board"] = BOARD
-        if config.rules not in EDITIONS:
-            rules = as_rules(config.rules).to_dict()
-            write_whole(folder / RULES, json.dumps(rules, indent=1))
-            settings["rules"] = RULES
-    write_whole(path, json.dumps(settings, indent=1) + "\n")
-
-
-def run_training(
-    config: AnyConfig, folder: str | Path, console: Console | None = None, ray: str = ""
-) -> tuple[AnyRun, list[CurvePoint]]:
-    """Start or resume a run in a folder and train to its end; writes model, card and curve.
-
-    console: of the progress; None for standard output. ray: the cluster on which expert iteration
-    plays (`busenv.cluster.connected`); "" for none.
-
-    RunError when the folder is in use or holds a run with other settings, ValueError for another
-    method on a cluster; other errors are those of `busenv.train.ppo_run.PPORun`.
-    """
-    folder, console = Path(folder), console or Console()
-    if ray and not isinstance(config, ExpertConfig):
-        raise ValueError(
-            "PPO and fitting run on one machine: remove --ray, or train by expert iteration "
-            "(method expert)"
-        )
-    threads = torch.get_num_threads()
-    with connected(ray), lock_folder(folder):
-        curve = read_curve(folder / CURVE)
-        changed = changed_settings(folder, config)
-        console.print(f"Training: {escape(describe_training(config))}.")
-        try:
-            with console.status("Compiling (the first time on a machine takes a minute) ..."):
-                run = _make_run(config, folder, bool(ray))
-            store_config(folder, config)
-            if run.iteration:
-                changes = f", with {', '.join(changed)}" if changed else ""
-                console.print(f"Resuming after {run.decisions:,} decisions{escape(changes)}.")
-            _train(run, curve, console)
-        except KeyboardInterrupt:
-            command = f"busenv train {shlex.quote(str(folder))}"
-            console.print(f"Stopped. To resume: {escape(command)}", soft_wrap=True)
-            raise
-        finally:
-            torch.set_num_threads(threads)
-    return run, curve
-
-
-def _make_run(config: AnyConfig, folder: Path, on_cluster: bool) -> AnyRun:
-    if isinstance(config, ExpertConfig):
-        return ExpertRun(config, folder, on_cluster)
-    return PPORun(config, folder) if isinstance(config, PPOConfig) else FitRun(config, folder)
-
-
-def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
-    """Iterate until the run is done, and extend its curve; each rating is on disk at once."""
-    # Training resumes from the checkpoint, so later ratings are played again.
-    curve[:] = [point for point in curve if point.decisions <= run.decisions]
-    saved, rating_seconds = run.seconds, 0.0
-    if run.is_done and _is_rated(run, curve):
-        return
-    events = str(run.folder / "tensorboard")
-    # TensorBoard hides what a run that was killed has logged after its checkpoint.
-    log = SummaryWriter(events, purge_step=run.decisions + 1, flush_secs=10)
-    with log, training_bar(console) as bar:
-        task = bar.add_task("", total=1.0, note="")
-        while True:
-            if run.is_done or not curve or _is_due(run, curve[-1], rating_seconds):
-                bar.update(task, completed=min(run.progress, 1.0), note="rating ...")
-                began = run.seconds
-                _rate(run, curve, log)
-                rating_seconds = run.seconds - began
-                bar.update(task, note=_wins(curve) or "first iteration ...")
-            if run.is_done or run.seconds - saved >= SAVE_EVERY:
-                run.save()
-                saved = run.seconds
-            if run.is_done:
-                return
-            scalars = run.step()
-            speed = run.decisions / run.seconds  # mean of the run so far, ratings included
-            scalars["time/decisions_per_second"] = speed
-            for name, value in scalars.items():
-                log.add_scalar(name, value, run.decisions)
-            note = "; ".join(filter(None, [_wins(curve), f"{speed:,.0f} decisions/s"]))
-            bar.update(task, completed=min(run.progress, 1.0), note=note)
-
-
-def _is_due(run: AnyRun, last: CurvePoint, rating_seconds: float) -> bool:
-    if run.config.rate_decisions:
-        return bool(run.decisions >= last.decisions + run.config.rate_decisions)
-    seconds = rating_interval(run.config, rating_seconds)
-    return run.seconds - last.seconds >= seconds and run.decisions > last.decisions
-
-
-def rating_interval(config: AnyConfig, rating_seconds: float) -> float:
-    """Return the minimum time between two ratings, in seconds.
-
-    It is `rate_every`, or longer if ratings would take more than RATING_SHARE of the run.
-    rating_seconds: duration of the last rating.
-    """
-    return max(config.rate_every, rating_seconds * (1 / RATING_SHARE - 1))
-
-
-def _is_rated(run: AnyRun, curve: list[CurvePoint]) -> bool:
-    """Return whether the last point of the curve is a rating of the run's agent as it is."""
-    if not curve:
-        return False
-    last, config = curve[-1], run.config
-    same_games = (last.decisions, last.games) == (run.decisions, config.rate_games)
-    return same_games and last.wins.keys() == {*config.rated}
-
-
-def training_bar(console: Console) -> Progress:
-    """A short bar and a note in the rest of the line, truncated if it is too long.
-
-    Win rates against three bots and a speed fit into 80 columns.
-    """
-    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-    return Progress(
-        BarColumn(bar_width=8),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", table_column=rest),
-        console=console,
-        expand=True,
-    )
-
-
-def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
-    """Rate the agent, add a point to the curve and draw it."""
-    config, wins = run.config, {}
-    for bot in config.rated:
-        score = evaluate(run, run.agent, bot, config.rate_games)[0]
-        wins[bot] = score.wins / score.games
-        name = f"rating/wins_against_{config.rating_players - 1}_{bot}"
-        log.add_scalar(name, wins[bot], run.decisions)
-    if curve and curve[-1].decisions == run.decisions:
-        curve.pop()
-    curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
-    title = describe_training(config)
-    draw_curve(
-        run.folder / PICTURE, curve, title[0].upper() + title[1:], players=config.rating_players
-    )
-    write_curve(run.folder / CURVE, curve)  # last, because it ends the rating of a finished run
-
-
-def _wins(curve: list[CurvePoint]) -> str:
-    """Win rates of the last rating; empty before the first one of a trained network."""
-    if not curve[-1].decisions:
-        return ""
-    return "won " + ", ".join(f"{bot} {share:.0%}" for bot, share in curve[-1].wins.items())
+    def _save(self, league: list[tuple[str, float]], games: dict[str, np.ndarray]) -> None:
+        """Same as `save`, with names and scores of a league, and `state()` of running games."""
+        state = {
+            "iteration": self.iteration,
+            "decisions": self.decisions,
+            "seconds": self._seconds,
+            "league": league,
+        }
+        save_checkpoint(self.folder, self.network, self.optimizer, state, games)
+        save_model(self.network, self.boards, self.folder / MODEL, self.card())

@@ -3,8 +3,8 @@
 from typing import Any
 
 from busenv import Game
-from busenv.search.search import begin_search, simulate
 from busenv.search.tree import Tree, make_tree, set_root
+from busenv.search.tree_search import begin_search, simulate
 from tests.support.networks import CITY
 
 

@@ -11,7 +11,7 @@ from busenv.game.rules import as_rules
 from busenv.train.config import PPOConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.expert_iteration.selfplay_run import play_agent_games
-from busenv.train.run import TrainingRun
+from busenv.train.training_run import TrainingRun
 from tests.support.networks import CITY
 
 DEVICES = [

@@ -29,7 +29,7 @@ from busenv.train.expert_iteration.expert_config import (
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.ppo_run import PPORun
-from busenv.train.run import MODEL, TrainingRun
+from busenv.train.training_run import MODEL, TrainingRun
 
 ROLLOUT_STEPS = 64  # of each environment in a rollout of OneSeatRun
 POLICY = "policy.zip"  # that OneSeatRun saves

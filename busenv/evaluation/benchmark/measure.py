@@ -49,7 +49,7 @@ from busenv.evaluation.rating import check_agent, run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.io import read_bounded, write_whole
 from busenv.schema import parse
-from busenv.train.training_run import evaluate_against, run_training, store_config
+from busenv.train.run_training import evaluate_against, run_training, store_config
 
 RESULT, MEASURED = "result.json", "measured.json"  # of all runs, of one
 

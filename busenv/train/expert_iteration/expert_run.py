@@ -26,7 +26,7 @@ from busenv.train.expert_iteration.expert_selfplay import (
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples, take
 from busenv.train.expert_iteration.samples import make_batch, split_by_size
 from busenv.train.policies import ILLEGAL_LOGIT, uses_bfloat16
-from busenv.train.run import LOWEST_LEARNING_RATE, TrainingRun
+from busenv.train.training_run import LOWEST_LEARNING_RATE, TrainingRun
 
 REPLAY_FOLDER = "replay"  # of an expert iteration's own samples
 FIT_BATCHES = 100  # of an iteration that fits

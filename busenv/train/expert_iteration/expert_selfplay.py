@@ -24,9 +24,9 @@ from busenv.heuristics.evaluation import WEIGHTS
 from busenv.networks.compiled_network import Weights, clear_previous_rows, copy_weights
 from busenv.networks.inference import draw_action
 from busenv.search.az_search import AzSearchState, AzSettings, make_az_search
-from busenv.search.search import begin_search, pass_forced, root_weights, simulate
 from busenv.search.sequential_halving import improved_policy
 from busenv.search.tree import Tree, child_of, make_tree, reroot, set_root
+from busenv.search.tree_search import begin_search, pass_forced, root_weights, simulate
 from busenv.search.uct_search import UctSearchState, UctSettings, make_uct_search
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
 

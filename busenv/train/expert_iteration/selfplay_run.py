@@ -26,7 +26,7 @@ from busenv.game.states import illegal_action
 from busenv.networks.compiled_network import read_weights
 from busenv.networks.inference import draw_actions
 from busenv.networks.logits import SEAT_VALUES
-from busenv.search.search import pass_forced
+from busenv.search.tree_search import pass_forced
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration.expert_config import SelfPlayConfig
 from busenv.train.expert_iteration.expert_selfplay import (

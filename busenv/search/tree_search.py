@@ -21,6 +21,7 @@ work: with bits and actions, uint64, (words,), and int64, (num_actions,), for le
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,7 +119,7 @@ def select_edge(tree, settings, at):
     """
     node = tree.nodes[at]
     first = np.int64(node.first)
-    scale = settings.exploration * np.sqrt(np.float64(node.visits) + 1.0)
+    scale = settings.exploration * math.sqrt(np.float64(node.visits) + 1.0)
     selected, best, untried, highest_prior, tried = first, -1e9, np.int64(-1), -1.0, 0.0
     for k in range(first, first + node.edges):
         edge = tree.edges[k]
@@ -134,7 +135,7 @@ def select_edge(tree, settings, at):
         if score > best:
             best, selected = score, k
     if untried >= 0:
-        value = np.float64(node.values[node.game.seat]) - settings.fpu_reduction * np.sqrt(tried)
+        value = np.float64(node.values[node.game.seat]) - settings.fpu_reduction * math.sqrt(tried)
         if value + scale * highest_prior > best:
             return untried
     return selected
