@@ -117,13 +117,21 @@ def clear_previous_rows(work):
 
 
 @fast_kernel
-def _evaluate(g, b, weights, work):
-    inputs, row = weights.inputs, begin_row(b, weights, work.row)
+def write_inputs(g, b, inputs, row, work):
+    """Write the observation and the features of a game that is not over into a row.
+
+    Returns the number of legal actions, which are in `work.actions`.
+    """
     update_cache(g, b, work.cache, row, work.cached_game[0])
     observe(g, b, work.cache, g.seat, row, False)
     if inputs.eval_weights.shape[0] > 0:
         write_features(g, b, inputs.eval_weights, work.features, row[observation_size(b) :])
-    num_legal = legal_ids(g, b, work.bits, work.actions)
+    return legal_ids(g, b, work.bits, work.actions)
+
+
+@fast_kernel
+def _evaluate(g, b, weights, work):
+    num_legal = write_inputs(g, b, weights.inputs, begin_row(b, weights, work.row), work)
     forward(weights, work, num_legal, np.int64(g.seat))
     return num_legal
 

@@ -147,14 +147,14 @@ def simulate_once(tree, search, b, root_edge):
 
     root_edge: the edge to take at the root; -1 to select it by PUCT.
     """
-    leaf, depth = _descend(tree, search, b, root_edge)
+    leaf, depth = descend(tree, search, b, root_edge)
     if leaf < 0 or tree.nodes[leaf].proven != all_seats(tree.nodes[0].game.players):
         evaluate_leaf(tree, search, leaf, b)
-    _absorb(tree, search, leaf, depth)
+    absorb(tree, search, leaf, depth)
 
 
 @inlined
-def _descend(tree, search, b, root_edge):
+def descend(tree, search, b, root_edge):
     """Walk from the root to a leaf, add its node, and write its position to `search.ahead[0]`.
 
     Returns the leaf's node, which is -1 when the tree is full, and the number of edges on
@@ -188,7 +188,7 @@ def _descend(tree, search, b, root_edge):
 
 
 @inlined
-def _absorb(tree, search, leaf, depth):
+def absorb(tree, search, leaf, depth):
     """Prove the returns of a leaf whose game is over, and back up those in `search.returns`."""
     newly_proven = leaf >= 0 and tree.nodes[leaf].game.phase == OVER and not tree.nodes[leaf].proven
     if newly_proven:

@@ -127,15 +127,12 @@ def assign_seats(
 
 
 @inlined
-def _search_action(tree, is_full, explores, play, players, board, sample):
-    """Choose an action by a search from a tree's root; a full search writes its sample.
+def choose_action(tree, search, is_full, explores, policy, sample):
+    """Choose the action of a finished search; a full search writes its sample.
 
-    explores: whether the action is sampled from the improved policy.
+    explores: whether the action is sampled from the improved policy. policy: float32,
+    (num_actions,), workspace.
     """
-    search, policy = players.full if is_full else players.fast, players.policy
-    begin_search(tree, search, board)
-    simulations = play.num_simulations if is_full else play.fast_simulations
-    simulate(tree, search, board, simulations)
     policy[:] = 0.0
     if explores:
         improved_policy(tree, search, policy)
@@ -175,7 +172,11 @@ def _play_game(seed, seat_owner, play, players, board, samples):
                 set_root(tree, players.game)
             is_sample = uniform(tree.rng_state) < play.full_search_share
             explores = decisions < EXPLORED
-            action = _search_action(tree, is_sample, explores, play, players, board, sample)
+            search = players.full if is_sample else players.fast
+            begin_search(tree, search, board)
+            simulations = play.num_simulations if is_sample else play.fast_simulations
+            simulate(tree, search, board, simulations)
+            action = choose_action(tree, search, is_sample, explores, players.policy, sample)
         if is_sample and count < MAX_SAMPLES:
             count += 1
         step(g, b, action)

@@ -1,0 +1,273 @@
+"""Self-play of many games in lockstep: one network call evaluates a position of each game.
+
+A slot plays one game after another. `advance_slot` is the work of one thread: it continues a game's
+search up to the next position that the network must evaluate. The kernels run on the CPU as well,
+and use no CUDA functions. The games are those of `expert_selfplay`, but for rounding in the
+network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from busenv import Board
+from busenv.core.bits import uniform
+from busenv.core.jit import inlined, kernel
+from busenv.core.relative_types import absolute_action, write_relative
+from busenv.core.rules.setup import new_game
+from busenv.core.rules.step import step
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.heuristics.evaluation import Evaluation, make_evaluation
+from busenv.networks.compiled_network import Workspace, write_inputs
+from busenv.networks.evaluation_features import FeatureWorkspace
+from busenv.networks.logits import SEAT_VALUES
+from busenv.search.az_search import AzSearchState, AzSettings, read_evaluation, read_result
+from busenv.search.sequential_halving import (
+    PROGRESS,
+    begin_halving,
+    next_candidate,
+    sample_logits,
+)
+from busenv.search.solver import all_seats
+from busenv.search.tree import EDGE, MAX_DEPTH, NODE, Tree, child_of, reroot, set_root
+from busenv.search.tree_search import absorb, descend, pass_forced
+from busenv.train.expert_iteration.expert_selfplay import (
+    EXPLORED,
+    MAX_SAMPLES,
+    PLAY_NOISE,
+    choose_action,
+)
+from busenv.train.expert_iteration.samples import write_outcome
+
+START, DECIDE, EXPAND, SIMULATE = range(4)  # what a slot does next
+SLOT = np.dtype(
+    [
+        ("game", np.int64),  # number of its game; beyond the last one, the slot is finished
+        ("stage", np.int64),
+        ("tree", np.int64),  # which of its two trees holds the search
+        ("has_subtree", np.int64),  # whether that tree holds the position to decide
+        ("is_full", np.int64),  # whether the decision becomes a sample
+        ("decisions", np.int64),
+        ("samples", np.int64),
+        ("waits", np.int64),  # whether the network must evaluate a position
+        ("leaf", np.int64),  # its node
+        ("depth", np.int64),
+        ("num_legal", np.int64),
+    ]
+)
+FULL = AzSettings(gumbel_scale=1.0)
+FAST = AzSettings(gumbel_scale=PLAY_NOISE)
+Allocate = Callable[[tuple[int, ...], Any], Any]  # shape and dtype to an array of zeros
+
+
+class Slots(NamedTuple):
+    """Arrays of N slots, whose first axis is the slot.
+
+    states: SLOT. games: GAME. nodes: NODE, (N, 2, nodes), and the other arrays of two
+    `busenv.search.tree.Tree`; paths are shared. rows: uint8, (N, size), of positions that wait for
+    the network; its outputs are logits: float32, (N, num_actions), and values: float32,
+    (N, SEAT_VALUES). The others are those of an `AzSearchState` and of its workspaces.
+    """
+
+    states: Any
+    games: Any
+    nodes: Any
+    edges: Any
+    used: Any
+    paths: Any
+    wins: Any
+    streams: Any
+    rows: Any
+    logits: Any
+    values: Any
+    ahead: Any
+    returns: Any
+    chances: Any
+    points: Any
+    root_logits: Any
+    scores: Any
+    ranking: Any
+    progress: Any
+    policies: Any
+    relative: Any
+    caches: Any
+    cached_games: Any
+    bits: Any
+    actions: Any
+    legal_logits: Any
+    evaluation: Evaluation
+    playout_ends: Any
+    playout_chances: Any
+    playout_points: Any
+
+
+def make_slots(count: int, board: Board, row_size: int, nodes: int, allocate: Allocate) -> Slots:
+    """Allocate slots. nodes: of a tree. row_size: length of a row in bytes."""
+    actions, edges = board.num_actions, 24 * nodes + 512
+
+    def array(dtype: Any, *shape: int) -> Any:
+        return allocate((count, *shape), np.dtype(dtype))
+
+    return Slots(
+        states=array(SLOT),
+        games=array(GAME),
+        nodes=array(NODE, 2, nodes),
+        edges=array(EDGE, 2, edges),
+        used=array(np.int64, 2, 2),
+        paths=array(np.int64, MAX_DEPTH, 2),
+        wins=array(np.float64, 2, MAX_PLAYERS + 1),
+        streams=array(np.uint64, 2, 1),
+        rows=array(np.uint8, row_size),
+        logits=array(np.float32, actions),
+        values=array(np.float32, SEAT_VALUES),
+        ahead=array(GAME),
+        returns=array(np.float64, MAX_PLAYERS),
+        chances=array(np.float64, MAX_PLAYERS),
+        points=array(np.float64, MAX_PLAYERS),
+        root_logits=array(np.float32, actions),
+        scores=array(np.float32, actions),
+        ranking=array(np.int64, actions),
+        progress=array(PROGRESS),
+        policies=array(np.float32, actions),
+        relative=array(GAME),
+        caches=array(np.uint8, row_size),
+        cached_games=array(GAME),
+        bits=array(np.uint64, (actions + 63) // 64),
+        actions=array(np.int64, actions),
+        legal_logits=array(np.float32, actions),
+        evaluation=Evaluation(*(array(one.dtype, *one.shape) for one in make_evaluation())),
+        playout_ends=array(GAME),
+        playout_chances=array(np.float64, MAX_PLAYERS),
+        playout_points=array(np.float64, MAX_PLAYERS),
+    )
+
+
+@inlined
+def _tree(a, i, k):
+    return Tree(a.nodes[i, k], a.edges[i, k], a.used[i, k], a.paths[i], a.wins[i, k], a.streams[i, k])
+
+
+@inlined
+def _search(a, inputs, is_full, i):
+    """The search of a slot, with what the network receives in place of its weights."""
+    e = a.evaluation
+    evaluation = Evaluation(e.counts[i], e.features[i], e.values[i], e.win_logits[i], e.chances[i])
+    features = FeatureWorkspace(
+        evaluation, a.playout_ends[i : i + 1], a.playout_chances[i], a.playout_points[i]
+    )
+    work = Workspace(
+        a.relative[i : i + 1], a.rows[i], a.caches[i], a.cached_games[i : i + 1], features,
+        a.bits[i], a.bits[i], a.bits[i], a.actions[i], a.legal_logits[i], a.values[i],
+    )  # fmt: skip
+    return AzSearchState(
+        FULL if is_full else FAST, inputs, work, a.ahead[i : i + 1], a.ahead[i : i + 1],
+        a.returns[i], a.chances[i], a.points[i], a.root_logits[i], a.scores[i], a.ranking[i],
+        a.progress[i : i + 1],
+    )  # fmt: skip
+
+
+@inlined
+def _begin_simulation(slot, tree, search, b, root_edge):
+    """Walk to a leaf, and back up its returns unless the network must evaluate it."""
+    leaf, depth = descend(tree, search, b, root_edge)
+    g, work, everyone = search.ahead[0], search.work, all_seats(tree.nodes[0].game.players)
+    is_proven = leaf >= 0 and tree.nodes[leaf].proven == everyone
+    if is_proven or g.phase == OVER:
+        if not is_proven:
+            read_result(search)
+        absorb(tree, search, leaf, depth)
+        return
+    slot.waits, slot.leaf, slot.depth = True, leaf, depth
+    if search.weights.relative_types:
+        write_relative(g, work.relative)
+    else:
+        work.relative[0] = g
+    slot.num_legal = write_inputs(work.relative[0], b, search.weights, work.row, work)
+
+
+@inlined
+def _end_simulation(slot, tree, search, b, logits):
+    """Back up the network's outputs for the leaf. logits: float32, (num_actions,)."""
+    work, leaf = search.work, np.int64(slot.leaf)
+    for k in range(slot.num_legal):
+        action = work.actions[k]
+        work.logits[k] = logits[action]
+        if search.weights.relative_types:
+            work.actions[k] = absolute_action(search.ahead[0], b, action)
+    read_evaluation(tree, search, leaf, b, slot.num_legal)
+    absorb(tree, search, leaf, slot.depth)
+    slot.waits = False
+
+
+@inlined
+def _end_decision(a, slot, tree, search, b, samples, i):
+    """Take the action that the search chooses, and keep its subtree in the slot's other tree."""
+    g, is_full = a.games[i], slot.is_full != 0
+    explores, sample = slot.decisions < EXPLORED, samples[slot.samples]
+    action = choose_action(tree, search, is_full, explores, a.policies[i], sample)
+    slot.samples += is_full and slot.samples < MAX_SAMPLES
+    step(g, b, action)
+    pass_forced(g, b, a.bits[i])
+    slot.decisions += 1
+    child = child_of(tree, np.int64(0), action)
+    slot.has_subtree = child >= 0
+    if child >= 0:
+        slot.tree = 1 - slot.tree
+        reroot(tree, child, _tree(a, i, slot.tree))
+
+
+@kernel
+def advance_slot(a, inputs, play, games, board, samples, num_samples, i):
+    """Use the network's outputs for slot `i`, and play up to the next position to evaluate.
+
+    a: Slots. inputs: `busenv.networks.inputs.Inputs`. play: SearchPlay. games: GameSpecs of G
+    games, of which the slot plays each N-th. board: BOARD, (1,). samples: SAMPLE,
+    (G, MAX_SAMPLES + 1), zeros before, whose last column is scratch space. num_samples: int64,
+    (G,), which a finished game sets.
+    """
+    slot, b, g = a.states[i], board[0], a.games[i]
+    while slot.game < games.seeds.shape[0]:
+        k, tree = slot.game, _tree(a, i, slot.tree)
+        if slot.stage == START:
+            new_game(g, b, games.rules[k], games.first_players[k])
+            tree.rng_state[0] = games.seeds[k]
+            slot.samples = slot.decisions = slot.has_subtree = 0
+            slot.stage = DECIDE
+        if slot.stage == DECIDE:
+            if not slot.has_subtree:
+                set_root(tree, a.games[i : i + 1])
+            slot.is_full = uniform(tree.rng_state) < play.full_search_share
+            slot.stage = EXPAND
+        search = _search(a, inputs, slot.is_full != 0, i)
+        simulations = play.num_simulations if slot.is_full else play.fast_simulations
+        if slot.waits:
+            _end_simulation(slot, tree, search, b, a.logits[i])
+        edge = np.int64(-1)
+        if slot.stage == EXPAND and tree.nodes[0].edges > 0:
+            sample_logits(tree, search)
+            begin_halving(tree, search, simulations)
+            slot.stage = SIMULATE
+        if slot.stage == SIMULATE:
+            edge = next_candidate(tree, search, simulations)
+            if edge < 0:
+                _end_decision(a, slot, tree, search, b, samples[k], i)
+                slot.stage = DECIDE
+                if g.phase == OVER:
+                    write_outcome(samples[k, : slot.samples], g)
+                    num_samples[k] = slot.samples
+                    slot.game += a.states.shape[0]
+                    slot.stage = START
+                continue
+        _begin_simulation(slot, tree, search, b, edge)
+        if slot.waits:
+            return
+
+
+@kernel
+def advance_slots(a, inputs, play, games, board, samples, num_samples):
+    """Call `advance_slot` for all slots, one after the other."""
+    for i in range(a.states.shape[0]):
+        advance_slot(a, inputs, play, games, board, samples, num_samples, i)
