@@ -17,7 +17,7 @@ DECISIONS = {
     ("planner", 1): "860f5e2ef6cdca3a",
     ("uct:30", 1): "4e798812a71970ba",
     ("net:city-4", 1): "fe51dff4bc20ba78",
-    ("az:city-4:8", 1): "f60895be1af23404",
+    ("az:city-4:8", 2): "f60895be1af23404",
 }
 
 

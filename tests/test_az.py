@@ -138,10 +138,12 @@ def test_priors_and_values_are_those_of_the_network_by_seat() -> None:
 @pytest.mark.parametrize(
     ("budget", "num_playouts", "weight"),
     [
-        ({"simulations": 299}, 0, 0.0),
+        ({"simulations": 200}, 0, 0.0),
+        ({"simulations": 250}, 1, 0.15),
         ({"simulations": 300}, 1, 0.3),
-        ({"simulations": 399}, 1, 0.3),
+        ({"simulations": 350}, 3, 0.45),
         ({"simulations": 400}, 4, 0.6),
+        ({"simulations": 500}, 4, 0.6),
         ({"seconds": 0.01}, 0, 0.0),
         ({"seconds": 0.02}, 4, 0.6),
     ],

@@ -24,6 +24,12 @@ from busenv.core.bots import GREEDY
 from busenv.core.state import BOARD, GAME
 from busenv.envs.cuda_vector import CudaVectorEnv
 from busenv.envs.vector import BusVectorEnv, make_vector
+from busenv.train.expert_iteration import lockstep, lockstep_run
+from busenv.train.expert_iteration.expert_config import SelfPlayConfig
+from busenv.train.expert_iteration.expert_selfplay import SearchPlay, draw_games
+from busenv.train.expert_iteration.lockstep_run import play_in_lockstep
+from tests.support.networks import CITY, small_network
+from tests.support.training import RULES
 
 HAS_NUMBA_CUDA = importlib.util.find_spec("numba_cuda") is not None
 HAS_GPU = HAS_NUMBA_CUDA and torch.cuda.is_available()
@@ -316,42 +322,72 @@ def find_in_wheels(pattern: str) -> Path | None:
 LIBDEVICE = find_in_wheels("libdevice.10.bc") if HAS_NUMBA_CUDA else None  # of nvidia-nvvm
 
 
+class H100:
+    """Replaces the device that numba-cuda asks for its architecture."""
+
+    compute_capability = (9, 0)
+
+
+def compile_for_a_gpu(
+    kernel: Any, arguments: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> str:
+    """Compile and assemble a kernel without a driver; returns its PTX.
+
+    No register may spill to memory.
+    """
+    from numba import cuda
+    from numba.cuda import dispatcher
+    from numba.cuda.cudadrv import nvrtc, nvvm
+
+    # numba-cuda would ask the driver and NVRTC, a large library, for these.
+    monkeypatch.setattr(dispatcher, "get_current_device", H100)
+    monkeypatch.setattr(nvrtc, "get_arch_option", lambda *_: "compute_90")
+    monkeypatch.setattr(nvvm.LibDevice, "_cache_", LIBDEVICE and LIBDEVICE.read_bytes())
+    types = tuple(device_types(argument) for argument in arguments)
+    with cuda_kernels.exact_floats():
+        ptx: str = cuda.compile_ptx(kernel.py_func, types, cc=(9, 0))[0]
+    if ptxas := find_in_wheels("bin/ptxas"):  # of nvidia-cuda-nvcc
+        (folder / "kernel.ptx").write_text(ptx)
+        command = [ptxas, "-v", "-arch=sm_90", "kernel.ptx", "-o", "kernel.cubin"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0
+        spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)
+        assert spills
+        assert set(spills) == {"0"}
+        assert max(map(int, re.findall(r"Used (\d+) registers", done.stderr))) <= 255
+    return ptx
+
+
 @pytest.mark.skipif(LIBDEVICE is None, reason="needs numba-cuda and NVVM")
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("name", ["step", pytest.param("reset", marks=pytest.mark.slow)])
 def test_kernels_compile_for_a_gpu(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from numba import cuda
-    from numba.cuda import dispatcher
-    from numba.cuda.cudadrv import nvrtc, nvvm
-
-    class H100:
-        compute_capability = (9, 0)
-
-    # numba-cuda would ask the driver and NVRTC, a large library, for these.
-    monkeypatch.setattr(dispatcher, "get_current_device", H100)
-    monkeypatch.setattr(nvrtc, "get_arch_option", lambda *_: "compute_90")
-    monkeypatch.setattr(nvvm.LibDevice, "_cache_", LIBDEVICE and LIBDEVICE.read_bytes())
     batch = CudaBatch(2, autoreset_mode="SameStep")
     arguments: dict[str, Callable[[], tuple[Any, ...]]] = {
         "step": lambda: batch._step_arguments,
         "reset": lambda: (*batch._reset_arguments, *cuda_batch._seeding(None)),
     }
-    types = tuple(device_types(argument) for argument in arguments[name]())
     kernel = dict(zip(("step", "reset"), cuda_kernels.device_kernels(), strict=True))[name]
-    with cuda_kernels.exact_floats():
-        ptx, _ = cuda.compile_ptx(kernel.py_func, types, cc=(9, 0))
+    ptx = compile_for_a_gpu(kernel, arguments[name](), monkeypatch, tmp_path)
     # Fused operations would round differently from the CPU's; without ".rn" the assembler fuses.
     assert not re.findall(r"\bfma\.\S+", ptx)
     assert re.findall(r"\bmul\.rn\.f64", ptx)
     assert not re.findall(r"\b(?:mul|add|sub)\.f(?:32|64)", ptx)
-    if ptxas := find_in_wheels("bin/ptxas"):  # of nvidia-cuda-nvcc
-        (tmp_path / "kernel.ptx").write_text(ptx)
-        command = [ptxas, "-v", "-arch=sm_90", "kernel.ptx", "-o", "kernel.cubin"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0
-        spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)
-        assert spills
-        assert set(spills) == {"0"}
-        assert max(map(int, re.findall(r"Used (\d+) registers", done.stderr))) <= 255
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(LIBDEVICE is None, reason="needs numba-cuda and NVVM")
+def test_self_play_compiles_for_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def compile_only(_: torch.device, arguments: tuple[Any, ...]) -> None:
+        compile_for_a_gpu(lockstep.device_kernel(), arguments, monkeypatch, tmp_path)
+        raise StopIteration  # instead of playing
+
+    monkeypatch.setattr(lockstep_run, "_make_advance", compile_only)
+    games = draw_games(SelfPlayConfig(bot_share=0.0), 2, RULES, CITY, np.random.default_rng(0))
+    with pytest.raises(StopIteration):
+        play_in_lockstep(
+            games, small_network(), SearchPlay(4, 2, 0.5, 1), CITY,
+            slots=2, device=torch.device("cpu"),
+        )  # fmt: skip

@@ -103,6 +103,11 @@ def test_a_search_plays_with_bots(tmp_path: Path) -> None:
         ({"agent": "az:city-2:4"}, "cannot play; allowed: az with a number of simulations"),
         ({"agent": "az:city-4:0.01s"}, "cannot play; allowed: az with a number of simulations"),
         ({"board": "generated:small:1"}, "was trained on .*city.*, not on .*small"),
+        (
+            {"device": "cuda"},
+            "needs a network of kind seats or features, bot_share=0 and one board",
+        ),
+        ({"device": "cuda", "agent": "greedy"}, "greedy plays on the CPU of one machine"),
     ):
         with pytest.raises(ValueError, match=message):
             run_selfplay(config.changed(changes), tmp_path / "other", QUIET)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from busenv import Board
 from busenv.agents.search_agent import SearchAgent
 from busenv.game.board_specs import GeneratedBoards, is_playable
@@ -10,11 +12,11 @@ from busenv.networks.logits import SEAT_VALUES
 from busenv.networks.network import Network
 from busenv.search.az_search import AzSearchState, AzSettings, make_az_search
 
-# (Playouts to the end from each leaf, their weight in its value), by least number of simulations.
-# Playouts help long searches: their noise averages out, while the network repeats the same errors.
-PLAYOUTS = {400: (4, 0.6), 300: (1, 0.3), 0: (0, 0.0)}
-NO_VALUES = 4, 1.0  # of networks without values for every seat: playouts alone
-LONG_SECONDS = 0.02  # per decision; from here on, the row of the longest searches applies
+# Playouts to the end from each leaf help long searches: their noise averages out, while the network
+# repeats the same errors. Their weight in a leaf's value grows from SHORT to LONG simulations.
+SHORT, LONG = 200, 400
+MAX_WEIGHT, MAX_PLAYOUTS = 0.6, 4
+LONG_SECONDS = 0.02  # per decision; from here on, a search counts as one of LONG simulations
 
 
 class AzAgent(SearchAgent):
@@ -40,13 +42,23 @@ class AzAgent(SearchAgent):
     ) -> None:
         self.network, self.board = network, None if network.plays_any_board else board
         super().__init__(simulations, seconds, threads=threads, seed=seed, name=name)
-        length = max(PLAYOUTS) if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
-        num_playouts, weight = next(row for least, row in PLAYOUTS.items() if length >= least)
+        length = LONG if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
+        num_playouts, weight = playouts_of(length)
         if network.num_values != SEAT_VALUES:
-            num_playouts, weight = NO_VALUES
+            num_playouts, weight = MAX_PLAYOUTS, 1.0  # playouts alone
         self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
 
     def _make_search(self, board: Board) -> AzSearchState:
         if not is_playable(board, self.board):
             raise ValueError(f"{self.name} was trained on {self.board!r}, not on {board!r}")
         return make_az_search(self._settings, read_weights(self.network))
+
+
+def playouts_of(simulations: int) -> tuple[int, float]:
+    """Return the number of playouts from each leaf of a search, and their weight in its value.
+
+    The number grows as the square of the weight, so that the noise of the mean, weight / sqrt(n),
+    never exceeds that of the longest searches.
+    """
+    share = min(max(simulations - SHORT, 0), LONG - SHORT) / (LONG - SHORT)
+    return math.ceil(MAX_PLAYOUTS * share**2), MAX_WEIGHT * share

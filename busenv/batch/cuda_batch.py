@@ -113,8 +113,7 @@ class CudaBatch:
 
     def _on_device(self, name: str, array: np.ndarray) -> Any:
         """Copy an array to the device; keep it as a tensor and return it for kernels."""
-        content = np.array(array, order="C").reshape(-1).view(np.uint8)
-        tensor = torch.from_numpy(content).to(self.device)
+        tensor = bytes_on_device(array, self.device)
         if array.dtype.names:  # records
             self._tensors[name] = tensor.view(*array.shape, array.dtype.itemsize)
         else:
@@ -247,6 +246,11 @@ def find_device() -> torch.device:
     if not torch.cuda.is_available():
         raise RuntimeError('device is "cuda", but PyTorch finds no CUDA GPU')
     return torch.device("cuda", torch.cuda.current_device())
+
+
+def bytes_on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
+    """Copy the bytes of an array to a device: uint8, (array.nbytes,)."""
+    return torch.from_numpy(np.array(array, order="C").reshape(-1).view(np.uint8)).to(device)
 
 
 def kernel_array(tensor: torch.Tensor, dtype: np.dtype, shape: tuple[int, ...]) -> Any:

@@ -91,7 +91,7 @@ def begin_halving(tree, search, simulations):
         search.ranking[k] = k
         search.scores[k] = search.logits[k]
     _sort_ranking(search, edges)
-    progress.count = min(edges, search.settings.max_considered_actions, simulations)
+    progress.count = max(min(edges, search.settings.max_considered_actions, simulations), 1)
     progress.phases = max(np.int64(math.ceil(math.log2(np.float64(progress.count)))), 1)
     progress.used = 0
     _begin_phase(progress, simulations)

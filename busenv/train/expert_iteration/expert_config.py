@@ -65,6 +65,11 @@ class SelfPlayConfig(SearchSettings):
     rules: Rules = "capstone-2024"
     seed: Seed = 0
     threads: Threads = 2
+    device: Literal["cpu", "cuda"] = Field(
+        default="cpu",
+        description="device of the games and the network; `cuda`: search of a network of kind "
+        "`seats` or `features`, without bots, on one board",
+    )
 
 
 class FitSettings(RunConfig):

@@ -8,6 +8,7 @@ network.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -147,7 +148,9 @@ def make_slots(count: int, board: Board, row_size: int, nodes: int, allocate: Al
 
 @inlined
 def _tree(a, i, k):
-    return Tree(a.nodes[i, k], a.edges[i, k], a.used[i, k], a.paths[i], a.wins[i, k], a.streams[i, k])
+    return Tree(
+        a.nodes[i, k], a.edges[i, k], a.used[i, k], a.paths[i], a.wins[i, k], a.streams[i, k]
+    )
 
 
 @inlined
@@ -271,3 +274,17 @@ def advance_slots(a, inputs, play, games, board, samples, num_samples):
     """Call `advance_slot` for all slots, one after the other."""
     for i in range(a.states.shape[0]):
         advance_slot(a, inputs, play, games, board, samples, num_samples, i)
+
+
+@functools.cache
+def device_kernel():
+    """Return the CUDA kernel of `advance_slots`, to be compiled by `core.cuda_kernels.compiled`."""
+    from numba import cuda
+
+    @cuda.jit(lto=False)
+    def advance(a, inputs, play, games, board, samples, num_samples):
+        i = cuda.grid(1)
+        if i < a.states.shape[0]:
+            advance_slot(a, inputs, play, games, board, samples, num_samples, np.int64(i))
+
+    return advance

@@ -12,6 +12,7 @@ from busenv import Board, Game, Rules
 from busenv.agents import Agent, make_agent
 from busenv.agents.az_agent import AzAgent
 from busenv.agents.specs import parse_spec
+from busenv.batch.cuda_batch import find_device
 from busenv.batch.saved_games import take_games
 from busenv.cluster import connected
 from busenv.common.console import progress_bar
@@ -36,10 +37,12 @@ from busenv.train.expert_iteration.expert_selfplay import (
     draw_games,
     run_games,
 )
+from busenv.train.expert_iteration.lockstep_run import play_in_lockstep
 from busenv.train.expert_iteration.replay_buffer import read_file, sample_files, write_file
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
 
 PART_GAMES = 64  # games of a file
+LOCKSTEP_GAMES = 8192  # at a time on a GPU
 
 
 def run_selfplay(
@@ -61,7 +64,7 @@ def run_selfplay(
         lock_folder(folder),
         progress_bar(console or Console(), "self-play") as bar,
     ):
-        _check(agent, config, ray)
+        _check(agent, config, boards, ray)
         for k in range(1 if isinstance(boards, Board) else len(boards.sizes)):
             # Raises the error of an agent that does not play on the board.
             agent.act(Game(config.players[0], config.rules, board_at(boards, k), seed=0))
@@ -74,26 +77,38 @@ def run_selfplay(
             bar.update(task, completed=count, note=f"{count:,} samples")
             rng = np.random.default_rng((config.seed, number))
             if isinstance(agent, AzAgent):
-                samples = _search_games(agent, config, boards, rng, bool(ray))
+                parts = _search_games(agent, config, boards, rng, bool(ray))
             else:
-                samples = _agent_games(agent, config, boards, rng)
-            if len(samples):
-                write_file(folder, number, samples)
-            count, number = count + len(samples), number + 1
+                parts = _agent_games(agent, config, boards, rng)
+            for first in range(0, len(parts), PART_GAMES):
+                samples = np.concatenate(parts[first : first + PART_GAMES])
+                if len(samples):
+                    write_file(folder, number, samples)
+                count, number = count + len(samples), number + 1
         bar.update(task, completed=config.samples, note=f"{count:,} samples")
     return count
 
 
-def _check(agent: Agent, config: SelfPlayConfig, ray: str) -> None:
-    """Raise ValueError for an agent that cannot play."""
+def _check(agent: Agent, config: SelfPlayConfig, boards: Board | GeneratedBoards, ray: str) -> None:
+    """Raise ValueError for an agent or settings that cannot play."""
     if not isinstance(agent, AzAgent):
-        if ray:
-            raise ValueError(f"{agent.name} plays on one machine: remove --ray")
+        if ray or config.device == "cuda":
+            raise ValueError(
+                f"{agent.name} plays on the CPU of one machine: remove --ray and device=cuda"
+            )
     elif parse_spec(config.agent).simulations is None or agent.network.num_values != SEAT_VALUES:
         raise ValueError(
             f"{agent.name} cannot play; allowed: az with a number of simulations and a network of "
             "kind seats, features or board"
         )
+    elif config.device == "cuda":
+        if agent.network.plays_any_board or config.bot_share > 0 or not isinstance(boards, Board):
+            raise ValueError(
+                "device=cuda needs a network of kind seats or features, bot_share=0 and one board"
+            )
+        if ray:
+            raise ValueError("device=cuda plays on this machine: remove --ray")
+        find_device()
 
 
 def _search_games(
@@ -102,22 +117,31 @@ def _search_games(
     boards: Board | GeneratedBoards,
     rng: np.random.Generator,
     on_cluster: bool,
-) -> np.ndarray:
-    """Play games by the agent's network and number of simulations: SAMPLE, (N,)."""
+) -> list[np.ndarray]:
+    """Play games by the agent's network and number of simulations: the samples of each."""
     simulations = parse_spec(config.agent).simulations
     assert simulations is not None
     search = SearchPlay(
         simulations, config.fast_simulations, config.full_search_share, config.bot_simulations
     )
-    games = draw_games(config, PART_GAMES, as_rules(config.rules), boards, rng)
+    count = LOCKSTEP_GAMES if config.device == "cuda" else PART_GAMES
+    games = draw_games(config, count, as_rules(config.rules), boards, rng)
+    if config.device == "cuda":
+        assert isinstance(boards, Board)
+        return play_in_lockstep(
+            games, agent.network, search, boards, slots=count, device=find_device()
+        )
     payload = SelfPlayPayload(read_weights(agent.network), search, boards)
-    return np.concatenate(run_games(games, payload, config.threads, on_cluster))
+    return run_games(games, payload, config.threads, on_cluster)
 
 
 def _agent_games(
     agent: Agent, config: SelfPlayConfig, boards: Board | GeneratedBoards, rng: np.random.Generator
-) -> np.ndarray:
-    """Play games of an agent against itself: SAMPLE, (N,). On a set, each is on its own board."""
+) -> list[np.ndarray]:
+    """Play games of an agent against itself. On a set, each is on its own board.
+
+    Returns the samples of the games of each board.
+    """
     num_parts = 1 if isinstance(boards, Board) else PART_GAMES
     num_players = np.resize(config.players, (num_parts, PART_GAMES // num_parts)).astype(np.int64)
     parts = []
@@ -128,7 +152,7 @@ def _agent_games(
         )  # fmt: skip
         samples["board_index"] = index
         parts.append(samples)
-    return np.concatenate(parts)
+    return parts
 
 
 @kernel

@@ -1,0 +1,66 @@
+"""Self-play in lockstep, against the self-play that searches one game after the other."""
+
+import numpy as np
+import pytest
+import torch
+
+from busenv.networks.compiled_network import read_weights
+from busenv.networks.model_files import load_model, model_path
+from busenv.networks.network import Network
+from busenv.train.expert_iteration.expert_config import SelfPlayConfig
+from busenv.train.expert_iteration.expert_selfplay import (
+    GameSpecs,
+    SearchPlay,
+    SelfPlayPayload,
+    draw_games,
+    play_games,
+)
+from busenv.train.expert_iteration.lockstep_run import play_in_lockstep
+from tests.support.networks import CITY, small_network
+from tests.support.training import DEVICES, RULES
+
+PLAY = SearchPlay(num_simulations=12, fast_simulations=4, full_search_share=0.5, bot_simulations=1)
+
+
+def specs(count: int, seed: int) -> GameSpecs:
+    config = SelfPlayConfig(agent="az:city-4:12", players=(3, 4, 5), bot_share=0.0)
+    return draw_games(config, count, RULES, CITY, np.random.default_rng(seed))
+
+
+def network_named(name: str) -> Network:
+    return small_network() if name == "small" else load_model(model_path(name))[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["small", "city-4"])
+def test_lockstep_plays_the_games_of_the_search(name: str, device: str) -> None:
+    """Rounding in the network may change a decision, and with it the rest of a game."""
+    games, network = specs(6, 3), network_named(name)
+    expected = play_games(games, SelfPlayPayload(read_weights(network), PLAY, CITY))
+    played = play_in_lockstep(games, network, PLAY, CITY, slots=4, device=torch.device(device))
+    same = 0
+    for ours, theirs in zip(played, expected, strict=True):
+        assert ours[0]["game"] == theirs[0]["game"]
+        np.testing.assert_allclose(ours[0]["win_probs"], theirs[0]["win_probs"], atol=1e-3)
+        if len(ours) == len(theirs) and (ours["game"] == theirs["game"]).all():
+            same += 1
+            np.testing.assert_array_equal(ours["points"], theirs["points"])
+            np.testing.assert_array_equal(ours["winner"], theirs["winner"])
+            np.testing.assert_allclose(ours["win_probs"], theirs["win_probs"], atol=1e-3)
+            assert (abs(ours["policy"].astype(int) - theirs["policy"]) < 100).all()
+    assert same >= 4
+
+
+def test_lockstep_does_not_depend_on_the_number_of_slots() -> None:
+    games, network, device = specs(3, 4), small_network(), torch.device("cpu")
+    one, all_at_once = (
+        play_in_lockstep(games, network, PLAY, CITY, slots=slots, device=device) for slots in (1, 3)
+    )
+    assert [len(samples) for samples in one] == [len(samples) for samples in all_at_once]
+
+
+def test_a_damaged_network_is_refused() -> None:
+    network = small_network()
+    network.get_parameter("value.2.bias").data[0] = np.inf
+    with pytest.raises(ValueError, match="values are not finite"):
+        play_in_lockstep(specs(1, 5), network, PLAY, CITY, slots=1, device=torch.device("cpu"))
