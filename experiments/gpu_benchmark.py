@@ -1,11 +1,12 @@
-"""Check and measure the environment and PPO on a GPU, in one command of about nine minutes.
+"""Check and measure the environment, self-play and PPO on a GPU, in one command of nine minutes.
 
-    python -m experiments.gpu_benchmark OUT --seconds 240
+    python -m experiments.gpu_benchmark OUT --seconds 180
 
 compares the games on the device with those on the CPU bit for bit, measures the speed of the
-environment by number of games, trains by PPO from random weights, and rates the network on the
-machine's cores. OUT receives `result.json`, which is written after each part, and the folders of
-the run and of the ratings. `--device cpu` runs the same program without a GPU.
+environment by number of games and of self-play by the search, trains by PPO from random weights,
+and rates the network on the machine's cores. OUT receives `result.json`, which is written after
+each part, and the folders of the run and of the ratings. `--device cpu` runs the same program
+without a GPU.
 """
 
 from __future__ import annotations
@@ -24,8 +25,20 @@ import torch
 from busenv.common.cores import available_cores
 from busenv.evaluation.rating import run_rating
 from busenv.evaluation.schedule import Schedule
+from busenv.game.board_specs import load_board
+from busenv.game.rules import as_rules
 from busenv.io import write_whole
+from busenv.networks.compiled_network import read_weights
+from busenv.networks.model_files import load_model, model_path
 from busenv.train.config import PRESETS
+from busenv.train.expert_iteration.expert_config import SelfPlayConfig
+from busenv.train.expert_iteration.expert_selfplay import (
+    SearchPlay,
+    SelfPlayPayload,
+    draw_games,
+    run_games,
+)
+from busenv.train.expert_iteration.lockstep_run import play_in_lockstep
 from busenv.train.run_training import run_training
 from busenv.train.training_run import MODEL
 
@@ -42,6 +55,8 @@ COMPARED_GAMES, COMPARED_STEPS, COMPARED_SECONDS = 16_384, 1000, 20.0  # at most
 COMPARE_ROWS_EVERY = 16  # steps; all other outputs are compared after every step
 SIZES = (1024, 4096, 16_384, 65_536, 131_072)  # games of the speed measurements
 PPO_SETTINGS = {"games": 16_384, "steps": 64, "batch_size": 32_768, "learning_rate": 1e-3}
+SELFPLAY_GAMES = 8192  # at a time
+COMPARED_SELFPLAY = 64  # games that are also played on the CPU
 BOTS = ("greedy", "planner", "uct:100", "uct:300")
 RATING_GAMES = 384  # against copies of each bot
 
@@ -110,6 +125,45 @@ def environment_speed(device: str, games: int, seconds: float) -> float:
     return games * steps / (time.perf_counter() - start)
 
 
+def selfplay(device: str, games: int) -> dict[str, Any]:
+    """Play games of the search `az:city-4` on the device; returns speeds and what agrees.
+
+    positions_per_second: rows that the network evaluates, among them those of finished slots.
+    equal_games: of COMPARED_SELFPLAY games, how many are those of the CPU; rounding in the network
+    changes some. The compilation is not timed.
+    """
+    network, board = load_model(model_path("city-4"))[0], load_board("city")
+    play = SearchPlay(
+        num_simulations=32, fast_simulations=8, full_search_share=0.25, bot_simulations=1
+    )
+    config = SelfPlayConfig(bot_share=0.0)
+    drawn = draw_games(config, games, as_rules(config.rules), board, np.random.default_rng(0))
+    on_device, calls = torch.device(device), 0
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    first = drawn.part(slice(COMPARED_SELFPLAY))
+    ours = play_in_lockstep(first, network, play, board, slots=COMPARED_SELFPLAY, device=on_device)
+    payload = SelfPlayPayload(read_weights(network), play, board)
+    theirs = run_games(first, payload, available_cores())
+    network.register_forward_hook(count)
+    began = time.perf_counter()
+    samples = play_in_lockstep(drawn, network, play, board, slots=games, device=on_device)
+    seconds = time.perf_counter() - began
+    return {
+        "games": games,
+        "seconds": round(seconds, 1),
+        "positions_per_second": round(calls * games / seconds),
+        "samples_per_second": round(sum(map(len, samples)) / seconds),
+        "equal_games": sum(
+            len(one) == len(other) and bool((one["game"] == other["game"]).all())
+            for one, other in zip(ours, theirs, strict=True)
+        ),
+    }
+
+
 def _wait(device: str) -> None:
     if device != "cpu":
         torch.cuda.synchronize()
@@ -132,6 +186,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     for games in SIZES:
         result["environment"][games] = round(environment_speed(device, games, 2.0))
         note(environment=result["environment"])
+    note(selfplay=selfplay(device, SELFPLAY_GAMES))
     config = PRESETS["quick"].changed({
         "device": device, "bots": ("greedy",), "seconds": arguments.seconds, **PPO_SETTINGS,
         "rated": ("greedy",), "rate_games": 48, "rate_every": 1e9,
@@ -155,7 +210,7 @@ def main() -> None:
     )
     parser.add_argument("out", help="folder of the results")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
-    parser.add_argument("--seconds", type=float, default=240.0, help="length of the PPO run")
+    parser.add_argument("--seconds", type=float, default=180.0, help="length of the PPO run")
     run(parser.parse_args())
 
 
