@@ -1,4 +1,4 @@
-"""Check and measure the environment, self-play and PPO on a GPU, in one command of nine minutes.
+"""Check and measure the environment, self-play and PPO on a GPU, in one command.
 
     python -m experiments.gpu_benchmark OUT --seconds 180
 
@@ -55,7 +55,7 @@ COMPARED_GAMES, COMPARED_STEPS, COMPARED_SECONDS = 16_384, 1000, 20.0  # at most
 COMPARE_ROWS_EVERY = 16  # steps; all other outputs are compared after every step
 SIZES = (1024, 4096, 16_384, 65_536, 131_072)  # games of the speed measurements
 PPO_SETTINGS = {"games": 16_384, "steps": 64, "batch_size": 32_768, "learning_rate": 1e-3}
-SELFPLAY_GAMES = 8192  # at a time
+SELFPLAY_GAMES = 4096  # at a time
 COMPARED_SELFPLAY = 64  # games that are also played on the CPU
 BOTS = ("greedy", "planner", "uct:100", "uct:300")
 RATING_GAMES = 384  # against copies of each bot
@@ -126,11 +126,11 @@ def environment_speed(device: str, games: int, seconds: float) -> float:
 
 
 def selfplay(device: str, games: int) -> dict[str, Any]:
-    """Play games of the search `az:city-4` on the device; returns speeds and what agrees.
+    """Play games of the search `az:city-4` on the device; returns speeds and equal games.
 
-    positions_per_second: rows that the network evaluates, among them those of finished slots.
-    equal_games: of COMPARED_SELFPLAY games, how many are those of the CPU; rounding in the network
-    changes some. The compilation is not timed.
+    positions_per_second: rows that the network evaluates, also those of finished slots.
+    equal_games: how many of the first COMPARED_SELFPLAY games equal those of the CPU; rounding in
+    the network changes some. The compilation is not timed.
     """
     network, board = load_model(model_path("city-4"))[0], load_board("city")
     play = SearchPlay(

@@ -108,6 +108,7 @@ def test_a_search_plays_with_bots(tmp_path: Path) -> None:
             "needs a network of kind seats or features, bot_share=0 and one board",
         ),
         ({"device": "cuda", "agent": "greedy"}, "greedy plays on the CPU of one machine"),
+        ({"device": "cuda", "bot_share": 0.0}, "PyTorch finds no CUDA GPU"),
     ):
         with pytest.raises(ValueError, match=message):
             run_selfplay(config.changed(changes), tmp_path / "other", QUIET)

@@ -1,12 +1,16 @@
 """Self-play in lockstep, against the self-play that searches one game after the other."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from busenv.networks.compiled_network import read_weights
 from busenv.networks.model_files import load_model, model_path
 from busenv.networks.network import Network
+from busenv.train.expert_iteration import selfplay_run
 from busenv.train.expert_iteration.expert_config import SelfPlayConfig
 from busenv.train.expert_iteration.expert_selfplay import (
     GameSpecs,
@@ -16,9 +20,12 @@ from busenv.train.expert_iteration.expert_selfplay import (
     play_games,
 )
 from busenv.train.expert_iteration.lockstep_run import play_in_lockstep
+from busenv.train.expert_iteration.replay_buffer import read_file
+from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from tests.support.networks import CITY, small_network
 from tests.support.training import DEVICES, RULES
 
+QUIET = Console(quiet=True)
 PLAY = SearchPlay(num_simulations=12, fast_simulations=4, full_search_share=0.5, bot_simulations=1)
 
 
@@ -51,12 +58,36 @@ def test_lockstep_plays_the_games_of_the_search(name: str, device: str) -> None:
     assert same >= 4
 
 
-def test_lockstep_does_not_depend_on_the_number_of_slots() -> None:
+def test_slots_play_game_after_game() -> None:
     games, network, device = specs(3, 4), small_network(), torch.device("cpu")
     one, all_at_once = (
         play_in_lockstep(games, network, PLAY, CITY, slots=slots, device=device) for slots in (1, 3)
     )
-    assert [len(samples) for samples in one] == [len(samples) for samples in all_at_once]
+    for ours, theirs in zip(one, all_at_once, strict=True):
+        np.testing.assert_array_equal(ours["game"], theirs["game"])
+
+
+def test_a_folder_holds_games_of_both_devices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a CPU in place of the GPU, the files of a folder are those of the CPU."""
+    monkeypatch.setattr(selfplay_run, "PART_GAMES", 2)
+    monkeypatch.setattr(selfplay_run, "LOCKSTEP_PARTS", 2)
+    monkeypatch.setattr(selfplay_run, "find_device", lambda: torch.device("cpu"))
+    config = SelfPlayConfig(
+        agent="az:city-4:6", fast_simulations=2, bot_share=0.0, players=(3,), samples=200, threads=1
+    )
+    run_selfplay(config, tmp_path / "one", QUIET)
+    run_selfplay(config.changed({"device": "cuda", "samples": 1}), tmp_path / "both", QUIET)
+    run_selfplay(config, tmp_path / "both", QUIET)
+    names = sorted(path.name for path in (tmp_path / "one").glob("*.safetensors"))
+    assert len(names) >= 3
+    one, both = (
+        [read_file(tmp_path / folder / name, CITY)["game"] for name in names]
+        for folder in ("one", "both")
+    )
+    equal = [len(a) == len(b) and bool((a == b).all()) for a, b in zip(one, both, strict=True)]
+    assert equal.count(True) >= len(names) - 1
 
 
 def test_a_damaged_network_is_refused() -> None:

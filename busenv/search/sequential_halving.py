@@ -21,7 +21,8 @@ MIN_PRIOR = np.float32(1e-8)  # lower priors count as this one
 # them leave. step, steps: simulations of this phase, begun and in all. used: simulations that
 # count, of all phases; used_before: of the phases before this one.
 PROGRESS = np.dtype(
-    [(name, np.int64) for name in ("count", "phases", "step", "steps", "used", "used_before")]
+    [(name, np.int64) for name in ("count", "phases", "step", "steps", "used", "used_before")],
+    align=True,
 )
 
 

@@ -22,7 +22,8 @@ NODE = np.dtype(
         ("edges", np.int16),
         ("proven", np.int16),  # bit by seat: its value is its proven return
         ("values", _F, MAX_PLAYERS),  # by seat: its proven return, or the network's estimate
-    ]
+    ],
+    align=True,  # else kernels on a GPU read byte by byte
 )
 EDGE = np.dtype(
     [
@@ -32,7 +33,8 @@ EDGE = np.dtype(
         ("prior", _F),  # probability; those of a node's edges add up to 1
         ("prior_value", _F),  # estimated return of the seat to decide
         ("total", _F),  # sum of that seat's returns over simulations
-    ]
+    ],
+    align=True,
 )
 MAX_DEPTH = 256  # edges at most on the path of a simulation
 

@@ -72,17 +72,22 @@ class Players(NamedTuple):
     greedy: BotWorkspace
 
 
+def tree_size(play: SearchPlay) -> tuple[int, int]:
+    """Return the numbers of nodes and edges of a tree whose searches keep their subtrees."""
+    simulations = max(play.num_simulations, play.fast_simulations, play.bot_simulations)
+    nodes = 4 * simulations + 64
+    return nodes, 24 * nodes + 512
+
+
 def make_players(weights: Weights, play: SearchPlay) -> Players:
     """Allocate the players of one thread. weights: of the network that guides the search."""
     actions, settings = weights.sizes[1], AzSettings()
     full = make_az_search(settings._replace(gumbel_scale=1.0), weights)
-    simulations = max(play.num_simulations, play.fast_simulations, play.bot_simulations)
-    nodes = 4 * simulations + 64
     return Players(
         full,
         full._replace(settings=settings._replace(gumbel_scale=PLAY_NOISE)),
         make_uct_search(UctSettings(), WEIGHTS, actions),
-        tuple(make_tree(nodes, 24 * nodes + 512) for _ in range(3)),  # type: ignore[arg-type]
+        tuple(make_tree(*tree_size(play)) for _ in range(3)),  # type: ignore[arg-type]
         np.zeros(1, GAME),
         np.zeros(actions, np.float32),
         make_bot_workspace(actions),

@@ -2,7 +2,7 @@
 
 A slot plays one game after another. `advance_slot` is the work of one thread: it continues a game's
 search up to the next position that the network must evaluate. The kernels run on the CPU as well,
-and use no CUDA functions. The games are those of `expert_selfplay`, but for rounding in the
+and use no CUDA functions. The games are those of `expert_selfplay`, except for rounding in the
 network.
 """
 
@@ -39,7 +39,9 @@ from busenv.train.expert_iteration.expert_selfplay import (
     EXPLORED,
     MAX_SAMPLES,
     PLAY_NOISE,
+    SearchPlay,
     choose_action,
+    tree_size,
 )
 from busenv.train.expert_iteration.samples import write_outcome
 
@@ -57,7 +59,8 @@ SLOT = np.dtype(
         ("leaf", np.int64),  # its node
         ("depth", np.int64),
         ("num_legal", np.int64),
-    ]
+    ],
+    align=True,
 )
 FULL = AzSettings(gumbel_scale=1.0)
 FAST = AzSettings(gumbel_scale=PLAY_NOISE)
@@ -105,9 +108,11 @@ class Slots(NamedTuple):
     playout_points: Any
 
 
-def make_slots(count: int, board: Board, row_size: int, nodes: int, allocate: Allocate) -> Slots:
-    """Allocate slots. nodes: of a tree. row_size: length of a row in bytes."""
-    actions, edges = board.num_actions, 24 * nodes + 512
+def make_slots(
+    count: int, board: Board, row_size: int, play: SearchPlay, allocate: Allocate
+) -> Slots:
+    """Allocate slots. row_size: length of a row in bytes."""
+    actions, (nodes, edges) = board.num_actions, tree_size(play)
 
     def array(dtype: Any, *shape: int) -> Any:
         return allocate((count, *shape), np.dtype(dtype))
@@ -161,9 +166,10 @@ def _search(a, inputs, is_full, i):
     features = FeatureWorkspace(
         evaluation, a.playout_ends[i : i + 1], a.playout_chances[i], a.playout_points[i]
     )
+    no_layers = a.bits[i]  # the layers run on the device
     work = Workspace(
         a.relative[i : i + 1], a.rows[i], a.caches[i], a.cached_games[i : i + 1], features,
-        a.bits[i], a.bits[i], a.bits[i], a.actions[i], a.legal_logits[i], a.values[i],
+        a.bits[i], no_layers, no_layers, a.actions[i], a.legal_logits[i], a.values[i],
     )  # fmt: skip
     return AzSearchState(
         FULL if is_full else FAST, inputs, work, a.ahead[i : i + 1], a.ahead[i : i + 1],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -36,16 +37,15 @@ def play_in_lockstep(
 ) -> list[np.ndarray]:
     """Play games of the search alone on a device: the samples, SAMPLE, (n,), of each.
 
-    network: of kind `seats` or `features`. slots: games at a time. On a GPU, a slot with 96
-    simulations takes 1 MB, and a game's samples 0.5 MB; the first call compiles for minutes.
+    network: of kind `seats` or `features`. slots: games at a time. With 96 simulations, a slot
+    takes 1 MB on the device, and the samples of a game take 0.4 MB, on the CPU as well. The first
+    call on a GPU compiles for some minutes.
 
     Raises ValueError when the network's outputs are not finite.
     """
     on_device = cast(Mlp, copy.deepcopy(network)).to(device).eval()
     put, zeros = functools.partial(_put, device), functools.partial(_zeros, device)
-    a = lockstep.make_slots(
-        slots, board, on_device.scale.numel(), nodes=4 * max(play[:2]) + 64, allocate=zeros
-    )
+    a = lockstep.make_slots(slots, board, on_device.scale.numel(), play, allocate=zeros)
     states = np.zeros(slots, lockstep.SLOT)
     states["game"] = np.arange(slots)
     a = a._replace(states=put(states))
@@ -56,13 +56,16 @@ def play_in_lockstep(
         a, inputs, play, GameSpecs(*map(put, games)), put(board.array), samples, num_samples
     )  # fmt: skip
     advance = _make_advance(device, arguments)
-    rows, logits, values = (torch.as_tensor(one) for one in (a.rows, a.logits, a.values))
+    # Views of the same memory: without `device`, torch would copy arrays of a GPU to the CPU.
+    rows, logits, values = (
+        torch.as_tensor(one, device=device) for one in (a.rows, a.logits, a.values)
+    )
     with torch.no_grad():
         while (_get(a.states)["game"] < count).any():
             for _ in range(CALLS_PER_CHECK):
                 advance(*arguments)
-                for outputs, kept in zip(on_device(rows), (logits, values), strict=True):
-                    kept.copy_(outputs)
+                for output, target in zip(on_device(rows), (logits, values), strict=True):
+                    target.copy_(output)
             if not (logits.isfinite().all() and values.isfinite().all()):
                 raise ValueError(VALUES_NOT_FINITE)
     parts = zip(_get(samples), _get(num_samples), strict=True)
@@ -98,5 +101,7 @@ def _make_advance(device: torch.device, arguments: tuple[Any, ...]) -> Callable[
 
     kernel, slots = compiled(lockstep.device_kernel(), arguments), arguments[0].states.shape[0]
     stream = cuda.external_stream(torch.cuda.current_stream().cuda_stream)
-    advance = kernel[(slots + BLOCK - 1) // BLOCK, BLOCK, stream]
+    with warnings.catch_warnings():  # numba warns of fewer than 128 blocks
+        warnings.simplefilter("ignore")
+        advance = kernel[(slots + BLOCK - 1) // BLOCK, BLOCK, stream]
     return advance

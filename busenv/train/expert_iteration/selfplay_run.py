@@ -31,6 +31,7 @@ from busenv.search.tree_search import pass_forced
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration.expert_config import SelfPlayConfig
 from busenv.train.expert_iteration.expert_selfplay import (
+    GameSpecs,
     SearchPlay,
     SelfPlayPayload,
     draw_boards,
@@ -42,7 +43,7 @@ from busenv.train.expert_iteration.replay_buffer import read_file, sample_files,
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
 
 PART_GAMES = 64  # games of a file
-LOCKSTEP_GAMES = 8192  # at a time on a GPU
+LOCKSTEP_PARTS = 128  # files whose games a GPU plays at a time
 
 
 def run_selfplay(
@@ -50,12 +51,12 @@ def run_selfplay(
 ) -> int:
     """Play games and write their samples to a folder, PART_GAMES games a file.
 
-    A folder that holds files of the same settings, apart from `samples` and `threads`, is
+    A folder that holds files of the same settings, apart from `samples`, `threads` and `device`, is
     completed. ray: the cluster on which searches of a network play (`busenv.cluster.connected`);
     "" for none. Returns the number of samples.
 
     RunError when the folder is in use or holds samples of other settings; ValueError when the agent
-    cannot play on the board, or on a cluster.
+    cannot play on the board, on a cluster or on a GPU; ModuleNotFoundError without numba-cuda.
     """
     folder, boards = Path(folder), training_boards(config.board)
     with (
@@ -68,23 +69,24 @@ def run_selfplay(
         for k in range(1 if isinstance(boards, Board) else len(boards.sizes)):
             # Raises the error of an agent that does not play on the board.
             agent.act(Game(config.players[0], config.rules, board_at(boards, k), seed=0))
-        settings = config.model_dump(mode="json", exclude={"samples", "threads"})
+        settings = config.model_dump(mode="json", exclude={"samples", "threads", "device"})
         store_settings(folder, settings)
         files = sample_files(folder)
         count = sum(len(read_file(path, boards)) for path in files.values())
         task, number = bar.add_task("", total=config.samples, note=""), max(files, default=-1) + 1
         while count < config.samples:
             bar.update(task, completed=count, note=f"{count:,} samples")
-            rng = np.random.default_rng((config.seed, number))
+            numbers = range(number, number + (LOCKSTEP_PARTS if config.device == "cuda" else 1))
+            rngs = [np.random.default_rng((config.seed, k)) for k in numbers]
             if isinstance(agent, AzAgent):
-                parts = _search_games(agent, config, boards, rng, bool(ray))
+                parts = _search_games(agent, config, boards, rngs, bool(ray))
             else:
-                parts = _agent_games(agent, config, boards, rng)
-            for first in range(0, len(parts), PART_GAMES):
-                samples = np.concatenate(parts[first : first + PART_GAMES])
+                parts = [_agent_games(agent, config, boards, rngs[0])]
+            for k, samples in zip(numbers, parts, strict=True):
                 if len(samples):
-                    write_file(folder, number, samples)
-                count, number = count + len(samples), number + 1
+                    write_file(folder, k, samples)
+                count += len(samples)
+            number = numbers.stop
         bar.update(task, completed=config.samples, note=f"{count:,} samples")
     return count
 
@@ -108,40 +110,45 @@ def _check(agent: Agent, config: SelfPlayConfig, boards: Board | GeneratedBoards
             )
         if ray:
             raise ValueError("device=cuda plays on this machine: remove --ray")
-        find_device()
+        try:
+            find_device()
+        except RuntimeError as error:
+            raise ValueError(str(error)) from None
 
 
 def _search_games(
     agent: AzAgent,
     config: SelfPlayConfig,
     boards: Board | GeneratedBoards,
-    rng: np.random.Generator,
+    rngs: list[np.random.Generator],
     on_cluster: bool,
 ) -> list[np.ndarray]:
-    """Play games by the agent's network and number of simulations: the samples of each."""
+    """Play PART_GAMES games for each generator, by the agent's network and number of simulations.
+
+    Returns the samples, SAMPLE, (N,), of each generator.
+    """
     simulations = parse_spec(config.agent).simulations
     assert simulations is not None
     search = SearchPlay(
         simulations, config.fast_simulations, config.full_search_share, config.bot_simulations
     )
-    count = LOCKSTEP_GAMES if config.device == "cuda" else PART_GAMES
-    games = draw_games(config, count, as_rules(config.rules), boards, rng)
+    drawn = [draw_games(config, PART_GAMES, as_rules(config.rules), boards, rng) for rng in rngs]
+    games = GameSpecs(*map(np.concatenate, zip(*drawn, strict=True)))
     if config.device == "cuda":
         assert isinstance(boards, Board)
-        return play_in_lockstep(
-            games, agent.network, search, boards, slots=count, device=find_device()
+        samples = play_in_lockstep(
+            games, agent.network, search, boards, slots=len(games.seeds), device=find_device()
         )
-    payload = SelfPlayPayload(read_weights(agent.network), search, boards)
-    return run_games(games, payload, config.threads, on_cluster)
+    else:
+        payload = SelfPlayPayload(read_weights(agent.network), search, boards)
+        samples = run_games(games, payload, config.threads, on_cluster)
+    return [np.concatenate(samples[k : k + PART_GAMES]) for k in range(0, len(samples), PART_GAMES)]
 
 
 def _agent_games(
     agent: Agent, config: SelfPlayConfig, boards: Board | GeneratedBoards, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """Play games of an agent against itself. On a set, each is on its own board.
-
-    Returns the samples of the games of each board.
-    """
+) -> np.ndarray:
+    """Play games of an agent against itself: SAMPLE, (N,). On a set, each is on its own board."""
     num_parts = 1 if isinstance(boards, Board) else PART_GAMES
     num_players = np.resize(config.players, (num_parts, PART_GAMES // num_parts)).astype(np.int64)
     parts = []
@@ -152,7 +159,7 @@ def _agent_games(
         )  # fmt: skip
         samples["board_index"] = index
         parts.append(samples)
-    return parts
+    return np.concatenate(parts)
 
 
 @kernel
