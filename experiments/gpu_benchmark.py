@@ -3,10 +3,10 @@
     python -m experiments.gpu_benchmark OUT --seconds 180
 
 compares the games on the device with those on the CPU bit for bit, measures the speed of the
-environment by number of games and of self-play by the search, trains by PPO from random weights,
-and rates the network on the machine's cores. OUT receives `result.json`, which is written after
-each part, and the folders of the run and of the ratings. `--device cpu` runs the same program
-without a GPU.
+environment for several numbers of games and of self-play with the `az` search, trains by PPO from
+random weights, and rates the network on the machine's cores. OUT receives `result.json`, which is
+written after each part, and the folders of the run and of the ratings. `--device cpu` runs the same
+program without a GPU.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ def environment_speed(device: str, games: int, seconds: float) -> float:
 def selfplay(device: str, games: int) -> dict[str, Any]:
     """Play games of the search `az:city-4` on the device; returns speeds and equal games.
 
-    positions_per_second: rows that the network evaluates, also those of finished slots.
-    equal_games: how many of the first COMPARED_SELFPLAY games equal those of the CPU; rounding in
-    the network changes some. The compilation is not timed.
+    positions_per_second: rows evaluated by the network, including the idle rows of slots whose game
+    has ended. equal_games: how many of the first COMPARED_SELFPLAY games are identical on the CPU;
+    rounding in the network may change some. Compilation time is excluded.
     """
     network, board = load_model(model_path("city-4"))[0], load_board("city")
     play = SearchPlay(

@@ -333,7 +333,7 @@ def compile_for_a_gpu(
 ) -> str:
     """Compile and assemble a kernel without a driver; returns its PTX.
 
-    No register may spill to memory.
+    Asserts that no registers spill.
     """
     from numba import cuda
     from numba.cuda import dispatcher

@@ -1,4 +1,4 @@
-"""Self-play in lockstep, against the self-play that searches one game after the other."""
+"""Compare self-play in lockstep with self-play that plays one game at a time."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def network_named(name: str) -> Network:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["small", "city-4"])
 def test_lockstep_plays_the_games_of_the_search(name: str, device: str) -> None:
-    """Rounding in the network may change a decision, and with it the rest of a game."""
+    """At least 4 of 6 games match; rounding may change a decision, and so the rest of its game."""
     games, network = specs(6, 3), network_named(name)
     expected = play_games(games, SelfPlayPayload(read_weights(network), PLAY, CITY))
     played = play_in_lockstep(games, network, PLAY, CITY, slots=4, device=torch.device(device))
@@ -70,7 +70,7 @@ def test_slots_play_game_after_game() -> None:
 def test_a_folder_holds_games_of_both_devices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a CPU in place of the GPU, the files of a folder are those of the CPU."""
+    """`device=cuda`, here on the CPU, and then the CPU: all files but one at most are the CPU's."""
     monkeypatch.setattr(selfplay_run, "PART_GAMES", 2)
     monkeypatch.setattr(selfplay_run, "LOCKSTEP_PARTS", 2)
     monkeypatch.setattr(selfplay_run, "find_device", lambda: torch.device("cpu"))

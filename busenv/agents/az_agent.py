@@ -13,10 +13,11 @@ from busenv.networks.network import Network
 from busenv.search.az_search import AzSearchState, AzSettings, make_az_search
 
 # Playouts to the end from each leaf help long searches: their noise averages out, while the network
-# repeats the same errors. Their weight in a leaf's value grows from SHORT to LONG simulations.
+# repeats the same errors. Their weight in a leaf's value grows linearly from 0 at SHORT simulations
+# to MAX_WEIGHT at LONG.
 SHORT, LONG = 200, 400
 MAX_WEIGHT, MAX_PLAYOUTS = 0.6, 4
-LONG_SECONDS = 0.02  # per decision; from here on, a search counts as one of LONG simulations
+LONG_SECONDS = 0.02  # per decision; a search of at least this length counts as LONG simulations
 
 
 class AzAgent(SearchAgent):
@@ -43,7 +44,7 @@ class AzAgent(SearchAgent):
         self.network, self.board = network, None if network.plays_any_board else board
         super().__init__(simulations, seconds, threads=threads, seed=seed, name=name)
         length = LONG if (seconds or 0.0) >= LONG_SECONDS else simulations or 0
-        num_playouts, weight = playouts_of(length)
+        num_playouts, weight = leaf_playouts(length)
         if network.num_values != SEAT_VALUES:
             num_playouts, weight = MAX_PLAYOUTS, 1.0  # playouts alone
         self._settings = AzSettings(num_playouts=num_playouts, playout_weight=weight)
@@ -54,11 +55,11 @@ class AzAgent(SearchAgent):
         return make_az_search(self._settings, read_weights(self.network))
 
 
-def playouts_of(simulations: int) -> tuple[int, float]:
-    """Return the number of playouts from each leaf of a search, and their weight in its value.
+def leaf_playouts(simulations: int) -> tuple[int, float]:
+    """Return the number of playouts from each leaf, and their weight in the leaf's value.
 
-    The number grows as the square of the weight, so that the noise of the mean, weight / sqrt(n),
-    never exceeds that of the longest searches.
+    The number is proportional to the square of the weight, rounded up, so that the noise of the
+    playouts' contribution, weight / sqrt(n), never exceeds that of the longest searches.
     """
     share = min(max(simulations - SHORT, 0), LONG - SHORT) / (LONG - SHORT)
     return math.ceil(MAX_PLAYOUTS * share**2), MAX_WEIGHT * share

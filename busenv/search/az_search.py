@@ -181,9 +181,10 @@ def read_result(search):
 
 @kernel
 def read_evaluation(tree, search, at, b, count):
-    """Write the returns and chances that the network's values amount to, and add a node's edges.
+    """Compute a leaf's returns and chances from the network's outputs and, if enabled, playouts.
 
-    The network's outputs are in `search.work`, whose first `count` actions are the legal ones.
+    Adds the node's edges if it has none. at: the node; -1 when the tree is full. count: number of
+    legal actions, the first of `search.work.actions`.
     """
     if search.settings.playout_weight < 1.0:
         read_values(search.ahead[0], search.work.values, search.chances, search.points)

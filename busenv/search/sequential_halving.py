@@ -17,9 +17,10 @@ from busenv.search.solver import DECIDED, best_proven_edge, is_decided, is_prove
 from busenv.search.tree_search import simulate_once
 
 MIN_PRIOR = np.float32(1e-8)  # lower priors count as this one
-# The state between two simulations. count: candidates. phases: number of phases by which half of
-# them leave. step, steps: simulations of this phase, begun and in all. used: simulations that
-# count, of all phases; used_before: of the phases before this one.
+# State of the halving between simulations. count: remaining candidates. phases: number of phases
+# over which the budget is divided; after each, half of the candidates are dropped. step:
+# simulations started in this phase. steps: simulations planned for this phase. used: simulations
+# charged to the budget so far. used_before: value of `used` when this phase began.
 PROGRESS = np.dtype(
     [(name, np.int64) for name in ("count", "phases", "step", "steps", "used", "used_before")],
     align=True,
@@ -86,7 +87,10 @@ def _sort_ranking(search, count):
 
 @kernel
 def begin_halving(tree, search, simulations):
-    """Select the most likely actions as candidates, for a number of simulations of the root."""
+    """Select the actions with the highest noisy logits as candidates, and plan the first phase.
+
+    simulations: budget of the search.
+    """
     progress, edges = search.progress[0], np.int64(tree.nodes[0].edges)
     for k in range(edges):
         search.ranking[k] = k
@@ -139,7 +143,7 @@ def next_candidate(tree, search, simulations):
 
 @kernel
 def simulate_by_halving(tree, search, board, simulations):
-    """Run simulations from the root by sequential halving among its most likely actions."""
+    """Run simulations from the root by sequential halving among its candidates."""
     begin_halving(tree, search, simulations)
     edge = next_candidate(tree, search, simulations)
     while edge >= 0:

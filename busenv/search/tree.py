@@ -23,7 +23,7 @@ NODE = np.dtype(
         ("proven", np.int16),  # bit by seat: its value is its proven return
         ("values", _F, MAX_PLAYERS),  # by seat: its proven return, or the network's estimate
     ],
-    align=True,  # else kernels on a GPU read byte by byte
+    align=True,  # without it, kernels on a GPU load fields byte by byte
 )
 EDGE = np.dtype(
     [

@@ -53,7 +53,8 @@ class SelfPlayConfig(SearchSettings):
     Other agents play against themselves; samples hold their action probabilities. `bots` and
     `fast_simulations` are ignored for them.
 
-    The games depend on the settings alone, not on the number of threads.
+    The games do not depend on the number of threads, nor, apart from rounding in the network, on
+    the device.
     """
 
     agent: Bot = Field(default="uct:50", description="agent that plays against itself")
@@ -67,8 +68,8 @@ class SelfPlayConfig(SearchSettings):
     threads: Threads = 2
     device: Literal["cpu", "cuda"] = Field(
         default="cpu",
-        description="device of the games and the network; `cuda`: search of a network of kind "
-        "`seats` or `features`, without bots, on one board",
+        description="device that plays the games and runs the network; `cuda` requires an `az` "
+        "agent with a network of kind `seats` or `features`, `bot_share=0` and a single board",
     )
 
 

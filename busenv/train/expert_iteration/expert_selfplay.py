@@ -73,7 +73,7 @@ class Players(NamedTuple):
 
 
 def tree_size(play: SearchPlay) -> tuple[int, int]:
-    """Return the numbers of nodes and edges of a tree whose searches keep their subtrees."""
+    """Return the numbers of nodes and edges of a tree that is reused between decisions."""
     simulations = max(play.num_simulations, play.fast_simulations, play.bot_simulations)
     nodes = 4 * simulations + 64
     return nodes, 24 * nodes + 512

@@ -2,8 +2,8 @@
 
 A slot plays one game after another. `advance_slot` is the work of one thread: it continues a game's
 search up to the next position that the network must evaluate. The kernels run on the CPU as well,
-and use no CUDA functions. The games are those of `expert_selfplay`, except for rounding in the
-network.
+and use no CUDA functions. They play the same games as `expert_selfplay` without bots, except for
+rounding in the network.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from busenv.train.expert_iteration.samples import write_outcome
 START, DECIDE, EXPAND, SIMULATE = range(4)  # what a slot does next
 SLOT = np.dtype(
     [
-        ("game", np.int64),  # number of its game; beyond the last one, the slot is finished
+        ("game", np.int64),  # index of its current game; the number of games or more when finished
         ("stage", np.int64),
         ("tree", np.int64),  # which of its two trees holds the search
         ("has_subtree", np.int64),  # whether that tree holds the position to decide
-        ("is_full", np.int64),  # whether the decision becomes a sample
+        ("is_full", np.int64),  # whether the decision gets a full search
         ("decisions", np.int64),
         ("samples", np.int64),
         ("waits", np.int64),  # whether the network must evaluate a position
-        ("leaf", np.int64),  # its node
+        ("leaf", np.int64),  # node of that position; -1 when the tree is full
         ("depth", np.int64),
         ("num_legal", np.int64),
     ],
@@ -68,12 +68,12 @@ Allocate = Callable[[tuple[int, ...], Any], Any]  # shape and dtype to an array 
 
 
 class Slots(NamedTuple):
-    """Arrays of N slots, whose first axis is the slot.
+    """Arrays of N slots; the first axis is the slot.
 
-    states: SLOT. games: GAME. nodes: NODE, (N, 2, nodes), and the other arrays of two
-    `busenv.search.tree.Tree`; paths are shared. rows: uint8, (N, size), of positions that wait for
-    the network; its outputs are logits: float32, (N, num_actions), and values: float32,
-    (N, SEAT_VALUES). The others are those of an `AzSearchState` and of its workspaces.
+    states: SLOT. games: GAME, the game in progress. nodes, edges, used, wins, streams: the arrays
+    of the slot's two trees (second axis); both trees share `paths`. rows: uint8, (N, size), the
+    network's inputs. logits: float32, (N, num_actions), and values: float32, (N, SEAT_VALUES), the
+    network's outputs. All other fields belong to the slot's `AzSearchState` or its workspaces.
     """
 
     states: Any
@@ -160,13 +160,13 @@ def _tree(a, i, k):
 
 @inlined
 def _search(a, inputs, is_full, i):
-    """The search of a slot, with what the network receives in place of its weights."""
+    """Return a slot's search state, whose `weights` are only the network's `Inputs`."""
     e = a.evaluation
     evaluation = Evaluation(e.counts[i], e.features[i], e.values[i], e.win_logits[i], e.chances[i])
     features = FeatureWorkspace(
         evaluation, a.playout_ends[i : i + 1], a.playout_chances[i], a.playout_points[i]
     )
-    no_layers = a.bits[i]  # the layers run on the device
+    no_layers = a.bits[i]  # placeholder: PyTorch runs the layers
     work = Workspace(
         a.relative[i : i + 1], a.rows[i], a.caches[i], a.cached_games[i : i + 1], features,
         a.bits[i], no_layers, no_layers, a.actions[i], a.legal_logits[i], a.values[i],
@@ -230,12 +230,12 @@ def _end_decision(a, slot, tree, search, b, samples, i):
 
 @kernel
 def advance_slot(a, inputs, play, games, board, samples, num_samples, i):
-    """Use the network's outputs for slot `i`, and play up to the next position to evaluate.
+    """Consume the network's outputs for slot `i`, then play until it must evaluate a position.
 
     a: Slots. inputs: `busenv.networks.inputs.Inputs`. play: SearchPlay. games: GameSpecs of G
-    games, of which the slot plays each N-th. board: BOARD, (1,). samples: SAMPLE,
-    (G, MAX_SAMPLES + 1), zeros before, whose last column is scratch space. num_samples: int64,
-    (G,), which a finished game sets.
+    games; slot `i` plays games i, i + N, i + 2N, ... and then does nothing. board: BOARD, (1,).
+    samples: SAMPLE, (G, MAX_SAMPLES + 1), initially zeros; the last column is scratch space.
+    num_samples: int64, (G,), written when a game ends.
     """
     slot, b, g = a.states[i], board[0], a.games[i]
     while slot.game < games.seeds.shape[0]:
@@ -284,7 +284,7 @@ def advance_slots(a, inputs, play, games, board, samples, num_samples):
 
 @functools.cache
 def device_kernel():
-    """Return the CUDA kernel of `advance_slots`, to be compiled by `core.cuda_kernels.compiled`."""
+    """Return the CUDA kernel that calls `advance_slot`, one thread per slot, to be compiled."""
     from numba import cuda
 
     @cuda.jit(lto=False)

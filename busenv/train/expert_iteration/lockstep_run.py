@@ -22,7 +22,7 @@ from busenv.train.expert_iteration import lockstep
 from busenv.train.expert_iteration.expert_selfplay import MAX_SAMPLES, GameSpecs, SearchPlay
 from busenv.train.expert_iteration.samples import SAMPLE
 
-CALLS_PER_CHECK = 64  # network calls between two checks whether games are unfinished
+CALLS_PER_CHECK = 64  # network calls between checks for finished games and finite outputs
 BLOCK = 32  # threads of a CUDA block: one warp, since each thread works on its own
 
 
@@ -35,11 +35,11 @@ def play_in_lockstep(
     slots: int,
     device: torch.device,
 ) -> list[np.ndarray]:
-    """Play games of the search alone on a device: the samples, SAMPLE, (n,), of each.
+    """Play games without bots on a device; returns the samples of each game, SAMPLE, (n,).
 
-    network: of kind `seats` or `features`. slots: games at a time. With 96 simulations, a slot
-    takes 1 MB on the device, and the samples of a game take 0.4 MB, on the CPU as well. The first
-    call on a GPU compiles for some minutes.
+    network: of kind `seats` or `features`. slots: number of games played concurrently. With 96
+    simulations, each slot takes 1 MB on the device. The samples of a game take 0.4 MB there, and
+    the same again in main memory. On a GPU, the first call takes a few minutes to compile.
 
     Raises ValueError when the network's outputs are not finite.
     """

@@ -43,7 +43,7 @@ from busenv.train.expert_iteration.replay_buffer import read_file, sample_files,
 from busenv.train.expert_iteration.samples import SAMPLE, write_decision, write_outcome
 
 PART_GAMES = 64  # games of a file
-LOCKSTEP_PARTS = 128  # files whose games a GPU plays at a time
+LOCKSTEP_PARTS = 128  # files per batch on a GPU: all of their games run at once
 
 
 def run_selfplay(
@@ -92,7 +92,7 @@ def run_selfplay(
 
 
 def _check(agent: Agent, config: SelfPlayConfig, boards: Board | GeneratedBoards, ray: str) -> None:
-    """Raise ValueError for an agent or settings that cannot play."""
+    """Raise ValueError if the agent cannot play with these settings."""
     if not isinstance(agent, AzAgent):
         if ray or config.device == "cuda":
             raise ValueError(
@@ -104,12 +104,14 @@ def _check(agent: Agent, config: SelfPlayConfig, boards: Board | GeneratedBoards
             "kind seats, features or board"
         )
     elif config.device == "cuda":
-        if agent.network.plays_any_board or config.bot_share > 0 or not isinstance(boards, Board):
-            raise ValueError(
-                "device=cuda needs a network of kind seats or features, bot_share=0 and one board"
-            )
+        if config.bot_share > 0:
+            raise ValueError("device=cuda plays without bots: set bot_share=0")
+        if agent.network.plays_any_board:
+            raise ValueError("device=cuda requires a network of kind seats or features")
+        if not isinstance(boards, Board):
+            raise ValueError("device=cuda plays on one board: set board to a single board")
         if ray:
-            raise ValueError("device=cuda plays on this machine: remove --ray")
+            raise ValueError("device=cuda cannot run on a cluster: remove --ray or device=cuda")
         try:
             find_device()
         except RuntimeError as error:
