@@ -90,6 +90,21 @@ def test_a_folder_holds_games_of_both_devices(
     assert equal.count(True) >= len(names) - 1
 
 
+def test_unsupported_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_device() -> torch.device:
+        raise RuntimeError("PyTorch finds no CUDA GPU")
+
+    monkeypatch.setattr(selfplay_run, "find_device", find_device)
+    config = SelfPlayConfig(agent="az:city-4:6", bot_share=0.0, device="cuda")
+    for changes, message in (
+        ({}, "PyTorch finds no CUDA GPU"),
+        ({"agent": "az:generated-1:6"}, "requires a network of kind seats or features"),
+        ({"board": "generated:city:train:8"}, "plays on one board"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run_selfplay(config.changed(changes), tmp_path, QUIET)
+
+
 def test_a_damaged_network_is_refused() -> None:
     network = small_network()
     network.get_parameter("value.2.bias").data[0] = np.inf
