@@ -21,7 +21,7 @@ from busenv.batch.batch import Batch
 from busenv.batch.cuda_batch import CudaBatch
 from busenv.core import cuda_kernels
 from busenv.core.bots import GREEDY
-from busenv.core.state import BOARD, GAME
+from busenv.core.state import GAME
 from busenv.envs.cuda_vector import CudaVectorEnv
 from busenv.envs.vector import BusVectorEnv, make_vector
 from busenv.train.expert_iteration import lockstep, lockstep_run
@@ -69,17 +69,9 @@ class LoopLauncher:
             cuda_kernels.reset_game(*arguments, i)
 
 
-def host_array(tensor: torch.Tensor, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Replace `cuda_batch.kernel_array`; returns the types that the CPU's kernels have."""
-    array = tensor.numpy().view(dtype).reshape(shape)
-    array.flags.writeable = dtype != BOARD
-    return array
-
-
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_batch, "Launcher", LoopLauncher)
-    monkeypatch.setattr(cuda_batch, "kernel_array", host_array)
     monkeypatch.setattr(cuda_batch, "find_device", lambda: torch.device("cpu"))
 
 

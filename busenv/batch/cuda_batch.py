@@ -20,7 +20,7 @@ from busenv.batch.saved_games import STATE_ARRAYS, as_bytes, check_state
 from busenv.core import cuda_kernels
 from busenv.core.batch_kernels import NO_VIEWER
 from busenv.core.cuda_kernels import BLOCK, GameWorkspaces
-from busenv.core.state import GAME
+from busenv.core.state import BOARD, GAME
 from busenv.validation import Illegal, check_seed
 
 Launch = Callable[..., None]
@@ -254,7 +254,14 @@ def bytes_on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
 
 
 def kernel_array(tensor: torch.Tensor, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
-    """View a tensor of bytes as an array for kernels, without a copy or a synchronisation."""
+    """View a tensor of bytes as an array for kernels, without a copy or a synchronisation.
+
+    A tensor on the CPU gives the types for which the kernels of the CPU are compiled.
+    """
+    if tensor.device.type == "cpu":
+        array = tensor.numpy().view(dtype).reshape(shape)
+        array.flags.writeable = dtype != BOARD
+        return array
     from numba import cuda
 
     return cuda.as_cuda_array(tensor, sync=False).view(dtype).reshape(*shape)

@@ -74,15 +74,11 @@ def play_in_lockstep(
 
 def _put(device: torch.device, array: np.ndarray) -> Any:
     """Copy an array to a device, for kernels."""
-    if device.type == "cpu":
-        return np.array(array)
     return kernel_array(bytes_on_device(array, device), array.dtype, array.shape)
 
 
 def _zeros(device: torch.device, shape: tuple[int, ...], dtype: Any) -> Any:
     """Allocate an array of zeros on a device, for kernels."""
-    if device.type == "cpu":
-        return np.zeros(shape, dtype)
     size = np.dtype(dtype).itemsize * int(np.prod(shape))
     return kernel_array(torch.zeros(size, dtype=torch.uint8, device=device), dtype, shape)
 
