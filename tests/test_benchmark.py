@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ TINY = 800  # decisions: a rollout of four games is a little less
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A small panel and small learners; without the bundled results, which have the full panel."""
+    """A small panel, small learners, and runs in threads; without the bundled results, which have
+    the full panel."""
+    monkeypatch.setattr(measure, "worker_pool", lambda workers, _: ThreadPoolExecutor(workers))
     monkeypatch.setitem(benchmark_report.SHOWN, protocol.NAME, ("random",))
     monkeypatch.setattr(measure, "EXPLOITER_DECISIONS", 500)
     monkeypatch.setattr(measure, "EXPLOITER_BLOCKS", 1)
@@ -228,7 +231,7 @@ def test_a_stopped_benchmark_keeps_the_finished_seeds(
     monkeypatch.setattr(measure.time, "process_time", lambda: float(next(ticks)))
 
     def bench(seeds: Sequence[int]) -> BenchmarkResult:
-        return measure.bench_learner(entry, seeds, tmp_path, Console(quiet=True), threads=1)
+        return measure.bench_learner(entry, seeds, tmp_path, Console(quiet=True))
 
     first = bench([1])
     assert first == read_result(tmp_path / "result.json")
@@ -293,7 +296,7 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
     program = write("while go := asked(): say('bestmove ' + go.split()[-1])")
     folder, path = tmp_path / "own", tmp_path / "own/result.json"
     arguments = ["benchmark", "greedy", program, "--name", "mine", "--decisions", "0"]
-    arguments += ["--players", "3", "--workers", "1", "--out", str(folder)]
+    arguments += ["--players", "3", "--workers", "2", "--out", str(folder)]
     cli.main(arguments)
     result = read_result(path)
     assert (result.name, result.decisions, result.players) == ("mine", 0, 3)

@@ -43,8 +43,7 @@ def _add_benchmark(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
-    add_count(parser, "--threads", 2, "threads of torch and of self-play")
-    add_workers(parser, "processes that measure a program (default: number of cores)")
+    add_workers(parser, "processes, which share out the runs (default: number of cores)")
     add_out(parser, "runs/benchmark-DATE-TIME")
     for option, files in (
         ("--add", "result files to add to those of this package"),
@@ -102,7 +101,7 @@ def _measure(args: argparse.Namespace, console: Console) -> Path:
         if others or args.name or args.about:
             raise ValueError(f"{first} is a learner: it takes no other agents, --name or --about")
         entry = make_entry(first, LEARNERS[first].about, args.players, _budget(args))
-        bench_learner(entry, args.seeds, folder, console, args.threads)
+        bench_learner(entry, args.seeds, folder, console, args.workers)
     else:
         if ":" in first and not args.name:
             raise ValueError("trained agents need a name in the tables: add --name NAME")

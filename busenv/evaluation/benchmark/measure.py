@@ -1,4 +1,4 @@
-"""Train a learner seed by seed, measure it by the protocol, and write the result.
+"""Train runs of a learner, measure them by the protocol, and write the result.
 
 A stopped benchmark keeps the seeds that are finished, and starts the others again.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from busenv.agents import Agent, make_agent
 from busenv.agents.specs import parse_spec
 from busenv.common.console import print_path
 from busenv.common.cores import available_cores
-from busenv.common.runs import lock_folder, store_settings
+from busenv.common.runs import RunError, lock_folder, store_settings
+from busenv.common.worker_pool import worker_pool
 from busenv.evaluation.agent_digest import agent_digest
 from busenv.evaluation.benchmark.exploit import exploiter_config
 from busenv.evaluation.benchmark.learners import LEARNERS, LearnerRun
@@ -47,6 +50,7 @@ from busenv.evaluation.benchmark.results import (
 from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.rating import check_agent, run_rating
 from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.tournament import close_agents
 from busenv.io import read_bounded, write_whole
 from busenv.schema import parse
 from busenv.train.run_training import evaluate_against, run_training, store_config
@@ -55,34 +59,36 @@ RESULT, MEASURED = "result.json", "measured.json"  # of all runs, of one
 
 
 def bench_learner(
-    entry: Entry, seeds: Sequence[int], folder: Path, console: Console, threads: int = 2
+    entry: Entry, seeds: Sequence[int], folder: Path, console: Console, workers: int = 1
 ) -> BenchmarkResult:
     """Train and measure the learner of LEARNERS that an entry names.
 
-    threads: of torch and of self-play by search. Returns the result, which is also in the folder.
-    RunError when the folder is in use or holds other runs.
+    workers: processes; each measures one run at a time, and the runs share out any that are left
+    as threads. Returns the result, which is also in the folder. RunError when the folder is in use
+    or holds other runs, or when a process dies.
     """
+    bench = partial(_bench_learner, entry)
+    return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console, workers)
+
+
+def _bench_learner(entry: Entry, seed: int, folder: Path, threads: int) -> RunResult:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     learner = LEARNERS[entry.name]
-
-    def bench(seed: int, run_folder: Path) -> RunResult:
-        shutil.rmtree(run_folder, ignore_errors=True)
-        run_folder.mkdir()
-        config = learner.config(entry, seed, threads)
-        start = time.process_time()
-        run = learner.start(config, entry.decisions, run_folder)
-        core_seconds = time.process_time() - start if learner.teacher else 0.0
-        store_config(run_folder, config)
-        curve = _train(run, entry.players, core_seconds)
-        run.save()
-        return RunResult(
-            seed=seed,
-            decisions=run.decisions,
-            curve=curve,
-            panel=_play(run.agent, PANEL, entry.players),
-            exploiter=_exploit(learner.spec(run_folder), entry.players, seed, run_folder),
-        )
-
-    return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console)
+    config = learner.config(entry, seed, threads)
+    start = time.process_time()
+    run = learner.start(config, entry.decisions, folder)
+    core_seconds = time.process_time() - start if learner.teacher else 0.0
+    store_config(folder, config)
+    curve = _train(run, entry.players, core_seconds)
+    run.save()
+    return RunResult(
+        seed=seed,
+        decisions=run.decisions,
+        curve=curve,
+        panel=_play(run.agent, PANEL, entry.players),
+        exploiter=_exploit(learner.spec(folder), entry.players, seed, folder, threads),
+    )
 
 
 def bench_agents(
@@ -90,37 +96,41 @@ def bench_agents(
 ) -> BenchmarkResult:
     """Measure agents that were trained elsewhere, as runs of one learner; see `bench_learner`.
 
-    specs: as for `busenv.agents.make_agent`. The budget is the caller's claim. workers: processes,
-    for external programs. Exploiters are not trained against these, nor against searches.
+    specs: as for `busenv.agents.make_agent`. The budget is the caller's claim. Exploiters are not
+    trained against external programs, language models and searches.
     """
     for spec in specs:
         check_agent(spec, RULES, BOARD, players=entry.players)
-
-    def bench(number: int, run_folder: Path) -> RunResult:
-        spec = specs[number]
-        with closing(make_agent(spec)) as agent:
-            kind = parse_spec(spec).kind
-            if kind in ("exec", "llm"):  # several processes, forfeits
-                panel = _play_by_game(spec, entry.players, run_folder, workers)
-            else:
-                panel = _play(agent, PANEL, entry.players)
-            is_fast = not agent.single_game_only and kind not in ("uct", "az")
-        exploiter = _exploit(spec, entry.players, number, run_folder) if is_fast else None
-        return RunResult(
-            seed=number, decisions=entry.decisions, curve=(), panel=panel, exploiter=exploiter
-        )
-
+    bench = partial(_bench_agent, entry, (*specs,))
     settings = {"agents": [*specs], "files": file_hashes((*specs,))}
-    return _bench_all(entry, range(len(specs)), bench, settings, folder, console)
+    return _bench_all(entry, range(len(specs)), bench, settings, folder, console, workers)
+
+
+def _bench_agent(
+    entry: Entry, specs: Sequence[str], number: int, folder: Path, threads: int
+) -> RunResult:
+    spec, players = specs[number], entry.players
+    with closing(make_agent(spec)) as agent:
+        kind = parse_spec(spec).kind
+        if kind in ("exec", "llm"):  # several processes, forfeits
+            panel = _play_by_game(spec, players, folder, threads)
+        else:
+            panel = _play(agent, PANEL, players)
+        is_fast = not agent.single_game_only and kind not in ("uct", "az")
+    exploiter = _exploit(spec, players, number, folder, threads) if is_fast else None
+    return RunResult(
+        seed=number, decisions=entry.decisions, curve=(), panel=panel, exploiter=exploiter
+    )
 
 
 def _bench_all(
     entry: Entry,
     seeds: Sequence[int],
-    bench: Callable[[int, Path], RunResult],
+    bench: Callable[[int, Path, int], RunResult],
     settings: dict[str, Any],
     folder: Path,
     console: Console,
+    workers: int,
 ) -> BenchmarkResult:
     """Measure every run of a learner; the result is written after each."""
     settings = entry.model_dump(exclude={"about"}) | settings
@@ -134,23 +144,46 @@ def _bench_all(
     with lock_folder(folder):
         print_path(console, "Run folder", folder)
         store_settings(folder, settings | measured_by)
-        for seed in seeds:
-            run_folder = folder / f"seed-{seed}"
-            measured = run_folder / MEASURED
-            if not measured.exists():
-                run_folder.mkdir(exist_ok=True)
-                run = bench(seed, run_folder)
-                write_whole(measured, run.model_dump_json(indent=1) + "\n")
-            runs.append(parse(RunResult, read_bounded(measured)))
+        for run in _results(bench, seeds, folder, workers):
+            runs.append(run)
             result = BenchmarkResult(**entry.model_dump(), **measured_by, runs=tuple(runs))
             write_result(result, folder / RESULT)
-            won = ", ".join(f"{bot} {count.share:.1%}" for bot, count in runs[-1].panel.items())
+            won = ", ".join(f"{bot} {count.share:.1%}" for bot, count in run.panel.items())
             console.print(
-                f"{entry.name}, {entry.decisions:,} decisions, seed {seed}: won {won}",
+                f"{entry.name}, {entry.decisions:,} decisions, seed {run.seed}: won {won}",
                 markup=False,
                 soft_wrap=True,
             )
     return result
+
+
+def _results(
+    bench: Callable[[int, Path, int], RunResult], seeds: Sequence[int], folder: Path, workers: int
+) -> Iterator[RunResult]:
+    """Measure the runs that are not finished, several at once, and yield all in order."""
+    at_once = min(workers, len(seeds))
+    measure = partial(_measure, bench, folder, threads=workers // at_once)
+    if at_once == 1:
+        yield from map(measure, seeds)
+        return
+    try:
+        with worker_pool(at_once, close_agents) as pool:
+            yield from pool.map(measure, seeds)
+    except BrokenProcessPool as error:
+        raise RunError(f"{error}; the same command with --out {folder} resumes") from error
+
+
+def _measure(
+    bench: Callable[[int, Path, int], RunResult], folder: Path, seed: int, threads: int
+) -> RunResult:
+    """Measure a run unless its folder has the result."""
+    run_folder = folder / f"seed-{seed}"
+    measured = run_folder / MEASURED
+    if not measured.exists():
+        run_folder.mkdir(exist_ok=True)
+        run = bench(seed, run_folder, threads)
+        write_whole(measured, run.model_dump_json(indent=1) + "\n")
+    return parse(RunResult, read_bounded(measured))
 
 
 def _train(run: LearnerRun, players: int, core_seconds: float) -> tuple[CurveEvaluation, ...]:
@@ -195,12 +228,12 @@ def _play_by_game(spec: str, players: int, folder: Path, workers: int) -> dict[s
     return counts
 
 
-def _exploit(spec: str, players: int, seed: int, folder: Path) -> WinCount:
+def _exploit(spec: str, players: int, seed: int, folder: Path, threads: int) -> WinCount:
     """Train an exploiter of an agent in a subfolder; returns its games against copies."""
     games = EXPLOITER_BLOCKS * players**2
     config = exploiter_config(spec, players=players, decisions=EXPLOITER_DECISIONS, games=games)
-    console = Console(quiet=True)
-    _, curve = run_training(config.changed({"seed": seed}), folder / "exploiter", console)
+    config = config.changed({"seed": seed, "threads": threads})
+    _, curve = run_training(config, folder / "exploiter", Console(quiet=True))
     return WinCount(games=games, wins=round(curve[-1].wins[spec] * games))
 
 
