@@ -39,7 +39,7 @@ from busenv.observation import observe_games
 from busenv.validation import check_seed
 
 FORMAT = "busenv-dataset-1"
-LARGEST_FILE = 2**32  # bytes; 20,000 games take about 6 MB
+LARGEST_FILE = 2**32  # bytes; 20,000 games take 2 to 3 MB
 LARGEST_RATIO = 100  # of the arrays to the compressed file
 ARRAYS = {
     "first_players": (np.uint8, 1),

@@ -48,7 +48,7 @@ REFERENCE = {
     "busenv.search": "Tree search.",
     "busenv.agents": "Agents: scripted, planner, tree search, networks, external programs.",
     "busenv.train": "Training: self-play PPO and expert iteration.",
-    "busenv.evaluation": "Matches, ratings, benchmarks, datasets and replays.",
+    "busenv.evaluation": "Ratings, benchmarks, datasets and replays.",
     "busenv.play": "The play server, the play page in a notebook, and the MCP server.",
     "busenv.cli": "The command line.",
 }

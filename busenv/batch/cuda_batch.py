@@ -49,7 +49,7 @@ class CudaBatch:
     With the autoreset mode DISABLED, a step starts a new game where one has ended and has not been
     reset, as with NEXT_STEP, because kernels cannot raise.
 
-    The first batch of a process compiles the kernels, which takes about half a minute.
+    The first batch of a process compiles the kernels, which takes a minute or more.
 
     Raises ValueError for an invalid setting, ModuleNotFoundError without numba-cuda, and
     RuntimeError without a GPU.

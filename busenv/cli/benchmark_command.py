@@ -43,7 +43,9 @@ def _add_benchmark(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", metavar="NAME", help="name of trained agents in the tables")
     parser.add_argument("--about", metavar="TEXT", help="one-line description of trained agents")
-    add_workers(parser, "processes, which share out the runs (default: number of cores)")
+    add_workers(
+        parser, "processes that train and measure runs in parallel (default: number of cores)"
+    )
     add_out(parser, "runs/benchmark-DATE-TIME")
     for option, files in (
         ("--add", "result files to add to those of this package"),

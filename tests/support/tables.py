@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
+from typing import Any
 
 import pytest
 
 import busenv
 from busenv import cli
 from busenv.observation import ObservationLayout
-from busenv.train.config import PPOConfig, Settings
+from busenv.train.config import PRESETS, PPOConfig, Settings
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig, SelfPlayConfig
 from tests.support.pages import ROOT
 
@@ -58,17 +59,32 @@ def settings_table(config: type[Settings]) -> str:
     properties = config.model_json_schema()["properties"]
     lines = ["| setting | allowed | default | meaning |", "|---|---|---|---|"]
     for name, field in config.model_fields.items():
-        default = field.default
-        text = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
-        schema = properties[name]
         columns = (
             f"`{name}`",
-            _allowed(schema),
-            f"`{text}`" if text else "empty",
+            _allowed(properties[name]),
+            _value(field.default),
             field.description,
         )
         lines.append(f"| {' | '.join(columns)} |")
     return "\n".join(lines) + "\n"
+
+
+def presets_table() -> str:
+    """The settings that differ between the presets of PPO."""
+    names = [name for name, config in PRESETS.items() if isinstance(config, PPOConfig)]
+    lines = ["| setting | " + " | ".join(f"`{name}`" for name in names) + " |"]
+    lines.append("|---|" + "---|" * len(names))
+    for field in PPOConfig.model_fields:
+        values = [_value(getattr(PRESETS[name], field)) for name in names]
+        if len({*values}) > 1:
+            lines.append(f"| `{field}` | " + " | ".join(values) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    """The value of a setting, in the form of the command line."""
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return f"`{text}`" if text else "empty"
 
 
 def _allowed(schema: dict) -> str:
@@ -111,6 +127,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": commands_table,
     "editions": editions_table,
     "observation": observation_table,
+    "ppo_presets": presets_table,
     "ppo_settings": lambda: settings_table(PPOConfig),
     "expert_settings": lambda: settings_table(ExpertConfig),
     "selfplay_settings": lambda: settings_table(SelfPlayConfig),
