@@ -1,5 +1,8 @@
 """Many boards in one batch: drawn for each episode, the same whatever the threads and rows."""
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -87,6 +90,14 @@ class Recorder:
         assert (games["board_tag"] == board.array["tag"]).all()
         self.boards.add(board.name)
         return observe_games(games, board)[1].argmax(axis=1)
+
+
+def test_copies_of_a_batch_build_their_boards() -> None:
+    batch = Batch(4, board="generated:small:train")
+    batch.reset(1)
+    expected = play(Batch(4, board="generated:small:train"), 50)
+    for copied in (copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
+        assert play(copied, 50) == expected
 
 
 def test_opponents_are_called_board_by_board() -> None:

@@ -133,7 +133,7 @@ class BoardSet(Sequence[Board]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.records = self._records.view()
+        self._records = self.records.view()  # `records` of a copy may be part of a copied batch
         self.records.flags.writeable = False  # pickling drops this, and numba's type includes it
 
 
