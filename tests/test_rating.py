@@ -397,6 +397,10 @@ def test_specs_and_objects_are_rated_in_one_call() -> None:
         "random",
         "random (1)",
     ]
+    assert [*rate([Faulty("greedy")], 1, against="greedy", players=3).index] == [
+        "greedy (0)",
+        "greedy",
+    ]
 
 
 class SlowToBegin(Faulty):

@@ -42,12 +42,14 @@ def rate(
     from busenv.evaluation.tournament import play_games
 
     entrants = [*agents] if against is None else [*agents, against]
+    taken = {entrant for entrant in entrants if isinstance(entrant, str)}
     specs, objects = [], {}
     for number, entrant in enumerate(entrants):
         spec = entrant
         if not isinstance(entrant, str):
             player = as_agent(entrant)
-            spec = f"{player.name} ({number})" if player.name in specs else player.name
+            spec = f"{player.name} ({number})" if player.name in taken else player.name
+            taken.add(spec)
             objects[spec] = player
         specs.append(spec)
     last = None if against is None else specs.pop()
