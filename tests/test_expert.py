@@ -154,6 +154,9 @@ def test_a_fit_resumes_bit_for_bit(games: str, tmp_path: Path) -> None:
     while not resumed.is_done:
         resumed.step()
     assert same_tensors(parameters(straight), parameters(resumed))
+    resumed.save()
+    finished = FitRun(fit_config(games).changed({"data": (games, games)}), tmp_path / "stopped")
+    assert finished.decisions == straight.decisions
 
 
 def test_data_without_samples_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

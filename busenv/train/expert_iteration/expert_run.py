@@ -158,7 +158,8 @@ class FitRun(SampleRun):
 
     @property
     def progress(self) -> float:
-        return self.decisions / self._count
+        done = FIT_BATCHES * self.iteration / (self.config.epochs * self._epoch_batches)
+        return min(done, 1.0)
 
     def step(self) -> dict[str, float]:
         """Run one iteration."""
