@@ -82,3 +82,17 @@ def test_a_game_that_bots_play_alone_ends_in_the_step_after_its_start(autoreset_
             assert sorted(batch.rewards[i, :4]) == pytest.approx([-1 / 3] * 3 + [1])
             assert batch.final_games[i]["phase"] == OVER
     assert ended.tolist() == [3 if autoreset_mode == "NextStep" else 6] * 3 + [0, 0]
+
+
+def test_a_game_that_bots_play_alone_is_seen_from_a_seat_that_it_has() -> None:
+    batch = Batch(32, num_players=[3, 5])
+    batch.reset(0)
+    for _ in range(20):
+        batch.step(batch.masks.argmax(axis=1))
+    assert batch.acting_seats.max() > 2
+    batch.seat_owners[:] = RANDOM
+    batch.reset(1)
+    batch.step(batch.masks.argmax(axis=1))
+    assert (batch.seats < batch.games["players"]).all()
+    rows, _ = batch.final_observations()
+    assert len(rows) == 32

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from busenv.batch.opponents import OpponentPool, Opponents
-from busenv.batch.saved_games import STATE_ARRAYS, as_bytes, check_state, copy_state
+from busenv.batch.opponents import OpponentPool, Opponents, choose_actions
+from busenv.batch.saved_games import STATE_ARRAYS, as_bytes, check_state
 from busenv.batch.threads import WorkerThreads
 from busenv.core import batch_kernels, kernels
-from busenv.core.batch_kernels import ALL, MOVE, OBSERVE, REWARD
+from busenv.core.batch_kernels import ALL, FIRST_AGENT, MOVE, OBSERVE, REWARD
 from busenv.core.observation_cache import cache_size
 from busenv.core.relative_types import write_absolute_actions
 from busenv.core.state import GAME, MAX_PLAYERS, OVER
@@ -257,8 +257,20 @@ class Batch:
             raise with_mask_hint(illegal_action(self.games, row, board, int(actions[row])))
 
     def _play_opponents(self) -> None:
-        workspace = self._threads.workspace
-        self._opponents.play_batch(self._arrays, workspace, self.rules, self.boards)
+        """Call the agents until no game waits for one.
+
+        Raises AgentError for an illegal action, or a wrong number or dtype of actions.
+        """
+        agents, workspace = self._opponents.agents, self._threads.workspace
+        games, indices = self.games, np.arange(len(self.games))
+        while agents:  # without any, owners of seats from FIRST_AGENT on are the caller's
+            owners = np.where(games["phase"] == OVER, 0, self.seat_owners[indices, games["seat"]])
+            if (owners < FIRST_AGENT).all():
+                return
+            for number, agent in enumerate(agents, FIRST_AGENT):
+                rows = np.flatnonzero(owners == number)
+                actions = choose_actions(agent, self, rows)
+                batch_kernels.apply_agent_actions(self._arrays, workspace, rows, actions)
 
     def _apply_custom_reward(
         self, reward: Reward, before: np.ndarray, was_reset: np.ndarray
@@ -285,7 +297,8 @@ class Batch:
             finals = relative_games(finals)
         rows = np.empty((len(finals), self.observations.shape[1]), np.uint8)
         masks = np.empty((len(finals), self.board.num_actions), np.bool_)
-        kernels.observe_seats(finals, board, self.acting_seats[self.terminations], rows)
+        seats = np.minimum(self.acting_seats[self.terminations], finals["players"] - 1)
+        kernels.observe_seats(finals, board, seats, rows)
         kernels.legal_bytes(finals, board, masks)
         masks[finals["phase"] == OVER] = True
         return rows, masks
@@ -300,7 +313,11 @@ class Batch:
 
         The memory of opponents that are not compiled is not part of it.
         """
-        return copy_state(self._arrays)
+        arrays = {name: getattr(self._arrays, name) for name in STATE_ARRAYS}
+        return {
+            name: as_bytes(array).copy().view(array.dtype).reshape(array.shape)
+            for name, array in arrays.items()
+        }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Continue from a state that `state()` of a batch with the same settings returned.
@@ -310,7 +327,7 @@ class Batch:
         batch and for one that is not valid. Nothing changes then.
         """
         arrays = self._arrays
-        check_state(state, copy_state(arrays), self.boards, arrays.kinds)
+        check_state(state, self.state(), self.boards, arrays.kinds)
         with self._threads.exclusive():
             self._threads.close_step()
             self.boards.build(state["board_index"])

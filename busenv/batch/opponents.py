@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from busenv.batch.saved_games import take_games
-from busenv.core import batch_kernels, bots, kernels
+from busenv.core import bots, kernels
 from busenv.core.batch_kernels import FIRST_AGENT
 from busenv.core.state import MAX_PLAYERS
 from busenv.errors import AgentError, IllegalActionError
 from busenv.game.board import Board
-from busenv.game.board_specs import BoardSet
 from busenv.game.game import Game
 from busenv.game.rules import Rules
 from busenv.game.states import illegal_action
+
+if TYPE_CHECKING:
+    from busenv.batch.batch import Batch
 
 COMPILED = {"random": bots.RANDOM, "greedy": bots.GREEDY}
 
@@ -110,28 +112,6 @@ class OpponentPool:
             if hasattr(agent, "close"):
                 agent.close()
 
-    def play_batch(
-        self,
-        arrays: batch_kernels.Arrays,
-        workspace: bots.BotWorkspace,
-        rules: Rules,
-        boards: BoardSet,
-    ) -> None:
-        """Call the agents until no game of a batch waits for one, once for each of the boards.
-
-        Raises AgentError for an illegal action, or a wrong number or dtype of actions.
-        """
-        agents = np.empty(len(arrays.games), np.int64)
-        # Without agents, owners of seats from FIRST_AGENT on are the caller's.
-        while self.agents and batch_kernels.agents_to_move(arrays, agents):
-            for number, agent in enumerate(self.agents):
-                rows = np.flatnonzero(agents == number)
-                actions = choose_actions(
-                    agent, arrays.games, rows, rules=rules, boards=boards,
-                    board_index=arrays.board_index,
-                )  # fmt: skip
-                batch_kernels.apply_agent_actions(arrays, workspace, rows, actions)
-
     def play_game(self, game: Game, learner: int, rng_states: np.ndarray) -> None:
         """Play one game up to the learner's next decision or the end.
 
@@ -175,25 +155,17 @@ def _has(agent: Any, method: str) -> bool:
     return callable(getattr(agent, method, None))
 
 
-def choose_actions(
-    agent: Any,
-    games: np.ndarray,
-    rows: np.ndarray,
-    *,
-    rules: Rules,
-    boards: BoardSet,
-    board_index: np.ndarray,
-) -> np.ndarray:
+def choose_actions(agent: Any, batch: Batch, rows: np.ndarray) -> np.ndarray:
     """Return an agent's actions in some games of a batch, int64 (n,), by one call for each board.
 
-    rows: int64, (n,). board_index: int64, (N,), of all games. The agent receives copies.
+    rows: int64, (n,). The agent receives copies.
 
     Raises AgentError for an illegal action, or a wrong number or dtype of actions.
     """
-    actions = np.empty(len(rows), np.int64)
-    for board in np.unique(board_index[rows]):
-        selected = board_index[rows] == board
-        actions[selected] = _choose(agent, games, rows[selected], rules, boards[board])
+    actions, boards = np.empty(len(rows), np.int64), batch.board_index[rows]
+    for index in np.unique(boards):
+        selected, board = boards == index, batch.boards[index]
+        actions[selected] = _choose(agent, batch.games, rows[selected], batch.rules, board)
     return actions
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from busenv.core import batch_kernels
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.board_specs import BoardSet
 from busenv.game.states import check_games
@@ -28,15 +27,6 @@ def take_games(games: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Return copies of some games: GAME, (n,), of GAME, (N,), at int64 or bool `index`."""
     rows = as_bytes(games).reshape(len(games), games.itemsize)[index]
     return rows.reshape(-1).view(games.dtype)
-
-
-def copy_state(arrays: batch_kernels.Arrays) -> dict[str, np.ndarray]:
-    """Return copies of the arrays named in STATE_ARRAYS."""
-    copies = {}
-    for name in STATE_ARRAYS:
-        array = getattr(arrays, name)
-        copies[name] = as_bytes(array).copy().view(array.dtype).reshape(array.shape)
-    return copies
 
 
 def check_state(

@@ -81,11 +81,8 @@ class WorkerThreads:
 
         Returns the index of the first game with an illegal action, without any change, or -1.
         """
-        arrays, claimed, finished, workspace, _ = self._kernel_arguments(0)
         while True:
-            first_illegal = thread_kernels.advance_checked(
-                arrays, claimed, finished, workspace, stages
-            )
+            first_illegal = thread_kernels.advance_checked(*self._kernel_arguments(0)[:4], stages)
             self._wait()
             if first_illegal != LATE:
                 return int(first_illegal)

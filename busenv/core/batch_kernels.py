@@ -307,8 +307,9 @@ def observe_range(a, work, first, end):
             rotate_types(g, clock)
     for i in range(first, end):
         g, b = games[i], boards[index[i]]
-        # A final observation is the view of the seat that decided last.
-        seat = np.int64(g.seat) if g.phase != OVER else acting_seats[i]
+        seat = np.int64(g.seat)
+        if g.phase == OVER:  # the view of the seat that decided last, if this game has that seat
+            seat = min(acting_seats[i], np.int64(g.players) - 1)
         clock = np.int64(g.clock)
         if relative_types:
             rotate_types(g, 3 - clock)
@@ -341,22 +342,6 @@ def step_range(a, work, first, end):
         reward_range(a, work, first, end)
     if stages & OBSERVE:
         observe_range(a, work, first, end)
-
-
-@kernel
-def agents_to_move(a, agents):
-    """Write the number of the agent that is to decide in each game, -1 without one (int64, (N,)).
-
-    Only agents that are not compiled count. Returns the number of games in which one decides.
-    """
-    number = 0
-    for i in range(a.games.shape[0]):
-        g = a.games[i]
-        agents[i] = -1
-        if g.phase != OVER:
-            agents[i] = max(np.int64(a.seat_owners[i, g.seat]) - FIRST_AGENT, -1)
-        number += agents[i] >= 0
-    return number
 
 
 @kernel

@@ -112,10 +112,7 @@ def agent_opponent(agent: Agent, batch: Batch, relative_types: bool) -> Opponent
 
     def choose(observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         index = rows.numpy()
-        actions = choose_actions(
-            agent, batch.games, index, rules=batch.rules, boards=batch.boards,
-            board_index=batch.board_index,
-        )  # fmt: skip
+        actions = choose_actions(agent, batch, index)
         if relative_types:
             write_relative_actions(take_games(batch.games, index), batch.board.array, actions)
         return torch.from_numpy(actions)
