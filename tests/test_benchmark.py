@@ -280,7 +280,7 @@ def test_one_seat_learns_and_its_agent_has_the_probabilities_of_the_policy(tmp_p
         policy = run.network.get_distribution(torch.from_numpy(rows), action_masks=masks)
         logits = policy.distribution.logits / run.config.temperature
     run.save()
-    saved = make_agent(LEARNERS["one-seat"].spec(tmp_path))
+    saved = make_agent(LEARNERS["one-seat"].agent.format(tmp_path))
     assert np.array_equal(
         saved.action_probabilities(games, board), run.agent.action_probabilities(games, board)
     )

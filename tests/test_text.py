@@ -69,14 +69,14 @@ def test_every_action_is_read_from_its_id_and_its_words(obfuscate: int | None) -
         for words in listed.values():
             answer = f"Because 8 is bad:\n\n  {words.upper().replace('→', '->')} \n\n"
             action = prompts.read(game, answer)
-            assert prompts.describe(action) == words
+            assert prompts.words[action] == words
             read.add(action)
     assert len(read) > 200
     for answer in ("", "\n", "8.", "-8", "٨", "house", "id 8", "8 9", "376", "pass\nor not"):
         with pytest.raises(AnswerError, match=r"^The last line '.*' is not an action\.$"):
             prompts.read(game, answer)
     with pytest.raises(AnswerError, match=r"^The action 'stop .*' is not legal now"):
-        prompts.read(Game(4, seed=0), prompts.describe(302))
+        prompts.read(Game(4, seed=0), prompts.words[302])
 
 
 def test_renamed_prompts_hold_none_of_the_games_own_words() -> None:
@@ -110,7 +110,7 @@ def test_whole_games_are_played_in_words(settings: dict[str, Any]) -> None:
             assert ("legal actions" in text) == settings.get("list_actions", True)
             assert {*text} <= LETTERS
             action = agent.act(env.game)
-            text, reward, terminated, _, info = env.step(prompts.describe(action))
+            text, reward, terminated, _, info = env.step(prompts.words[action])
             assert (info["action"], info["invalid_answers"], info["forfeit"]) == (action, 0, False)
         assert env.game.is_over
         assert "Game over" in text

@@ -73,7 +73,7 @@ def test_a_model_of_a_set_plays_all_boards_of_the_size(tmp_path: Path) -> None:
 
 def test_ratings_divide_their_games_among_validation_boards(tmp_path: Path) -> None:
     run = PPORun(SET, tmp_path)
-    assert rating_boards(run, 5 * 16 + 3) == "generated:small:validation:5"
+    assert rating_boards(run, 5 * 16 + 3).name == "generated:small:validation:5"
     own, others = evaluate_against(run.agent, "random", 35, 1, board="generated:small:validation:2")
     assert (own.games, others.games) == (35, 3 * 35)
     assert own.wins + others.wins == 35
@@ -151,7 +151,7 @@ def test_a_network_for_every_board_is_fitted_and_rated(
     (samples,) = run._parts
     assert len({*(samples["board_index"] % 4)}) > 2  # sizes
     assert run.step()["train/policy_loss"] > 0
-    counts = {games: rating_boards(run, games) for games in (16, 32, 100, 130)}
+    counts = {games: rating_boards(run, games).name for games in (16, 32, 100, 130)}
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]
     assert evaluate(run, run.agent, "random", 16)[0].games == 16

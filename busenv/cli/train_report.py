@@ -18,7 +18,7 @@ from busenv.agents.match import Score
 from busenv.common.console import TextTable, print_path, progress_bar
 from busenv.common.cores import available_cores
 from busenv.evaluation.replay_files import write_replay
-from busenv.game.board_specs import board_at, load_boards
+from busenv.game.board_specs import board_at
 from busenv.io import write_whole
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
@@ -106,7 +106,7 @@ def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
         f"par is {1 / players:.0%} of wins"
     )
     if not isinstance(run.boards, Board):
-        caption += f"; boards {rating_boards(run, games)}"
+        caption += f"; boards {rating_boards(run, games).name}"
     return TextTable(caption, COLUMNS, rows, names=2)
 
 
@@ -158,7 +158,7 @@ def _play_sample(run: AnyRun) -> None:
     own = spec.partition(":")[0]
     names = [*OPPONENTS[:seat], own, *OPPONENTS[seat : players - 1]]
     agents = [make_agent(spec if name == own else name) for name in names]
-    board = _sample_board(run)
+    board = board_at(rating_boards(run, 1), 0)
     game = Game(players, run.rules, board, seed=config.seed)
     for number, agent in enumerate(agents):
         agent.reset(config.seed + number)
@@ -166,12 +166,6 @@ def _play_sample(run: AnyRun) -> None:
         game.step(agents[game.current_player].act(game))
     game.save(run.folder / RECORD)
     write_replay(run.folder / RECORD, run.folder / PAGE, spec, board=board, names=names)
-
-
-def _sample_board(run: AnyRun) -> Board:
-    """Return the board of the sample game: the first of a set of boards for validation."""
-    board = rating_boards(run, 1)
-    return board if isinstance(board, Board) else board_at(load_boards(board), 0)
 
 
 def _next_commands(run: AnyRun) -> list[str]:
@@ -184,7 +178,8 @@ def _next_commands(run: AnyRun) -> list[str]:
         commands.append(["train", str(folder), "--set", longer])
     players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
     rules = ["--rules", config.rules] * (config.rules != PPOConfig().rules)
-    name = config.board if isinstance(run.boards, Board) else _sample_board(run).name
+    is_board = isinstance(run.boards, Board)
+    name = config.board if is_board else board_at(rating_boards(run, 1), 0).name
     board = ["--board", name] * (name != PPOConfig().board)
     page = ["--agent", SEARCH, "-o", str(folder / SEARCH_PAGE)]
     commands.append(["rate", _spec(run), "planner", *players, *rules, *board])

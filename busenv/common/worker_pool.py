@@ -12,9 +12,13 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import connection, parent_process, util
 from multiprocessing.context import SpawnContext, SpawnProcess
-from multiprocessing.process import BaseProcess
 
 GRACE = 0.7  # seconds that a worker has to end by itself
+DIED = (
+    "a worker process died: it crashed or was killed, perhaps for lack of memory (a script that "
+    "starts workers needs to be a file and to call them under "
+    'if __name__ == "__main__":, or to play with workers=1)'
+)
 
 
 class _Worker(SpawnProcess):
@@ -42,35 +46,20 @@ def worker_pool(
 ) -> Iterator[ProcessPoolExecutor]:
     """Provide a pool of processes; an exception in the block ends them in the middle of their work.
 
-    at_end: a module-level function, called in each worker before it ends. The message of a
-    BrokenProcessPool states how a worker ended.
+    at_end: a module-level function, called in each worker before it ends.
     """
     pool = ProcessPoolExecutor(
         workers, mp_context=_Context(), initializer=_begin, initargs=(at_end,)
     )
-    processes = pool._processes  # Python 3.14 has public methods
     try:
         yield pool
     except BrokenProcessPool as error:
-        raise BrokenProcessPool(_cause([*processes.values()])) from error
+        raise BrokenProcessPool(DIED) from error
     except BaseException:
         end_workers(pool)
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _cause(processes: list[BaseProcess]) -> str:
-    """Describe the end of a worker; the pool ends the others by SIGTERM."""
-    for process in processes:
-        process.join(GRACE)
-        code = process.exitcode or 0
-        if code < 0 and -code != signal.SIGTERM:
-            return f"a worker process was ended by {signal.Signals(-code).name}"
-    return (
-        "a worker process died (a script that starts workers needs to be a file and to call them "
-        'under if __name__ == "__main__":, or to play with workers=1)'
-    )
 
 
 def end_workers(pool: ProcessPoolExecutor) -> None:

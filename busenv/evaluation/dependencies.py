@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from busenv.agents import Agent, make_agent
 from busenv.agents.specs import AgentSpec, parse_spec
@@ -34,15 +33,6 @@ def file_hashes(specs: Iterable[str], folder: Path = Path()) -> dict[str, str]:
 def has_language_model(specs: Iterable[str]) -> bool:
     """Return whether one of the specs is `llm:...`."""
     return any(parse_spec(spec).kind == "llm" for spec in specs)
-
-
-def language_settings(specs: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of requests to language models, if a spec names one; never their key."""
-    if not has_language_model(specs):
-        return {}
-    from busenv.agents.external.llm_agent import request_settings
-
-    return {"llm": request_settings()}
 
 
 def read_models(specs: Iterable[str]) -> dict[str, Model]:

@@ -39,19 +39,6 @@ class RecordedGame:
         return Game.replay(self.record, self.board)
 
 
-@dataclass(frozen=True)
-class Ply:
-    """A decision in words.
-
-    after: the position after it, as text.
-    """
-
-    round: int
-    step: str
-    words: list[str]
-    after: str
-
-
 def load_recorded_game(source: str | Path, board: str | Path | Board | None = None) -> RecordedGame:
     """Load a game from a JSON record or from a games file of a rating.
 
@@ -61,7 +48,7 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
     """
     source = str(source)
     name, colon, number = source.rpartition(":")
-    if Path(source).exists() or not (colon and number.isdigit()):
+    if Path(source).exists() or not (colon and number.isdecimal()):
         if Path(source).suffix != ".jsonl":
             record = Record.from_json(read_bounded(source, RecordError))
             return RecordedGame(record, recorded_board(record.board, board))
@@ -96,35 +83,30 @@ def _select(name: str, number: str) -> dict[str, Any]:
 
 def narrate(recorded: RecordedGame) -> str:
     """Return the game in words: setup, every decision by round with its effects, and ranking."""
-    record, game = recorded.record, recorded.end()
+    record, end = recorded.record, recorded.end()
     lines = [
         f"Bus, {record.players} players, rules {record.rules.name}, "
-        f"board {printable(game.board.name)}; "
+        f"board {printable(end.board.name)}; "
         f"seat {record.first_player} starts"
     ]
     lines += [f"seat {seat}: {printable(agent)}" for seat, agent in enumerate(recorded.agents)]
-    for number, plies in groupby(_plies(recorded), key=lambda ply: ply.round):
+    for number, plies in groupby(recorded.replay(), key=lambda ply: ply[0].round):
         lines += ["", f"Round {number}" if number else "Setup"]
-        for step, within in groupby(plies, key=lambda ply: ply.step):
+        for step, within in groupby(plies, key=lambda ply: STEP_WORDS[ply[0].phase]):
             lines.append(f"  {step[0].upper()}{step[1:]}")
-            for last in within:
-                lines += [f"    {words}" for words in last.words]
-        lines += ["", *(f"  | {line}" for line in last.after.splitlines())]
-    lines += ["", printable(recorded.forfeit) or _ending(game.position())]
-    ranking, points = recorded.ranking or game.ranking(), game.points
+            for game, action in within:
+                after = game.clone()
+                after.step(action)
+                lines.append(f"    seat {game.current_player}: {game.describe(action)}")
+                events = _events(game.position(), after.position())
+                lines += [f"    → {event}" for event in events]
+        lines += ["", *(f"  | {line}" for line in game_text(after).splitlines())]
+    lines += ["", printable(recorded.forfeit) or _ending(end.position())]
+    ranking, points = recorded.ranking or end.ranking(), end.points
     seats = sorted(range(record.players), key=lambda seat: ranking[seat])
     places = ", ".join(f"seat {seat} ({count(points[seat], 'point')})" for seat in seats)
-    lines.append(f"{'Ranking' if game.is_over or recorded.forfeit else 'Standing'}: {places}")
+    lines.append(f"{'Ranking' if end.is_over or recorded.forfeit else 'Standing'}: {places}")
     return "\n".join(lines) + "\n"
-
-
-def _plies(recorded: RecordedGame) -> Iterator[Ply]:
-    for game, action in recorded.replay():
-        before, after = game.position(), game.clone()
-        after.step(action)
-        words = [f"seat {game.current_player}: {game.describe(action)}"]
-        words += [f"→ {event}" for event in _events(before, after.position())]
-        yield Ply(game.round, STEP_WORDS[game.phase], words, game_text(after))
 
 
 def _events(before: Position, after: Position) -> Iterator[str]:

@@ -17,7 +17,7 @@ from busenv.common.console import print_path, progress_bar
 from busenv.common.jsonl import append_lines
 from busenv.common.runs import RunError, lock_folder, store_settings
 from busenv.errors import AgentUnavailableError
-from busenv.evaluation.dependencies import file_hashes, has_language_model, language_settings
+from busenv.evaluation.dependencies import file_hashes, has_language_model
 from busenv.evaluation.distributed_games import play_on_cluster
 from busenv.evaluation.game_log import GAMES, read_games
 from busenv.evaluation.rating_report import REPLIES, Report, write_report
@@ -48,10 +48,12 @@ def run_rating(
         console = Console(quiet=True, force_jupyter=False)  # Jupyter's bar needs ipywidgets
     with connected(ray, workers), lock_folder(folder):
         print_path(console, "Run folder", folder)
-        files = {"files": file_hashes(schedule.specs)}
-        store_settings(
-            folder, {**schedule.settings(), **files, **language_settings(schedule.specs)}
-        )
+        settings = schedule.settings() | {"files": file_hashes(schedule.specs)}
+        if has_language_model(schedule.specs):
+            from busenv.agents.external.llm_agent import request_settings  # requires an extra
+
+            settings["llm"] = request_settings()
+        store_settings(folder, settings)
         games = read_games(folder / GAMES) if (folder / GAMES).exists() else []
         if games:
             console.print(f"Resuming after {len(games):,} games.")

@@ -31,6 +31,7 @@ MAX_REASONS = 10  # of forfeits
 REPLIES = "replies"  # folder of language models' answers in a run folder, with a file for each game
 TOKENS = ["agent", "requests", "retries", "input tokens", "output tokens"]
 BLUE, GREY = "#0072b2", "0.45"
+LONGEST_NAME = 28  # characters in plots
 TURNS = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -54,7 +55,7 @@ def write_report(
     rows = seat_rows(games)
     results = result_table(rows, schedule, workers)
     pairs, seats = pair_table(rows), seat_table(rows)
-    turns = seats.xs("all").xs("turn")
+    turns = seats.xs("all").xs("turn").set_axis(TURNS[: schedule.players])
     tables = [
         _results(results, schedule),
         _ratings(results, schedule),
@@ -140,7 +141,7 @@ def _turns(turns: pd.DataFrame, schedule: Schedule) -> TextTable:
         ("points", lambda row: f"{row['points']:.2f}"),
     ]
     title = f"all agents by turn in the first round; par {1 / schedule.players:.1%}"
-    return _table(title, "turn", turns.set_axis(TURNS[: len(turns)]), columns)
+    return _table(title, "turn", turns, columns)
 
 
 def _neighbours(neighbours: pd.DataFrame) -> TextTable:
@@ -205,7 +206,6 @@ def _draw(folder: Path, results: pd.DataFrame, turns: pd.DataFrame, schedule: Sc
     ratings = results[["rating", "rating_low", "rating_high"]].assign(par=0.0)
     wins = results[["won", "low", "high", "par"]]
     by_turn = turns[["won", "low", "high"]].assign(par=1 / schedule.players)
-    by_turn.index = pd.Index(TURNS[: schedule.players])
     for name, table, title in (
         ("wins", wins, "Games won"),
         ("ratings", ratings, f"Rating ({short_name(anchor_of(schedule))} = 0)"),
@@ -257,9 +257,9 @@ def draw_intervals(
     save_png(figure, path)
 
 
-def short_name(name: str, longest: int = 28) -> str:
+def short_name(name: str) -> str:
     """Shorten a name to its end, which is the distinctive part of a path."""
-    return name if len(name) <= longest else f"…{name[1 - longest :]}"
+    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
 def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:

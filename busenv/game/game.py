@@ -34,13 +34,13 @@ class Game:
         `busenv.Board`.
     first_player: seat of the first starting player; by default drawn from the seed.
     seed: 0 to 2**64 - 1, by default from the operating system. It decides the first player only:
-        the game itself has no randomness.
+        the game itself has no randomness. A game that begins in a position has seed 0.
 
     Raises ValueError, which names what is allowed, for a wrong argument (BoardError for a board),
     and FileNotFoundError for a board that does not exist.
     """
 
-    __slots__ = ("_array", "_history", "_rules", "_seed", "_start", "_state", "board")
+    __slots__ = ("_array", "_history", "_start", "_state", "board", "rules", "seed")
 
     def __init__(
         self,
@@ -181,23 +181,13 @@ class Game:
     ) -> None:
         """start: the initial state, which is never written to; None for the usual setup."""
         self._array, self._state, self._start = state, state[0], start
-        self._rules, self._seed, self.board = rules, seed, board
+        self.rules, self.seed, self.board = rules, seed, board
         self._history: list[int] = []
 
     @property
     def num_players(self) -> int:
         """3, 4 or 5 (R1)."""
         return int(self._state["players"])
-
-    @property
-    def rules(self) -> Rules:
-        """The rules of the game."""
-        return self._rules
-
-    @property
-    def seed(self) -> int:
-        """The seed, given or drawn; 0 for a game from a position."""
-        return self._seed
 
     @property
     def first_player(self) -> int:
@@ -311,7 +301,7 @@ class Game:
     def _state_before_last(self) -> np.ndarray:
         """The state before the last decision."""
         if self._start is None:
-            state = new_state(self.board, self._rules, self.num_players, self.first_player)
+            state = new_state(self.board, self.rules, self.num_players, self.first_player)
         else:
             state = copy_state(self._start)
         kernels.replay(state, self.board.array, np.array(self._history[:-1], np.int64))
@@ -357,11 +347,11 @@ class Game:
                 "ranking": self.ranking(),
             }
         return Record(
-            self._rules,
+            self.rules,
             self.board.identity,
             self.num_players,
             self.first_player,
-            self._seed,
+            self.seed,
             tuple(self._history),
             result,
             None if self._start is None else read_position(self._start, self.board),
@@ -381,10 +371,7 @@ class Game:
     def clone(self) -> Game:
         """Return an independent copy."""
         copy = object.__new__(type(self))
-        copy._rules, copy._seed, copy.board = self._rules, self._seed, self.board
-        copy._start = self._start
-        copy._array = copy_state(self._array)
-        copy._state = copy._array[0]
+        copy._begin(copy_state(self._array), self.rules, self.board, self.seed, self._start)
         copy._history = self._history.copy()
         return copy
 

@@ -115,12 +115,24 @@ class Record:
 
     def to_bytes(self) -> bytes:
         """Return the record in compact form: a JSON head, two bytes per action, and a checksum."""
-        return encode_fields(self.to_dict())
+        head = json.dumps({**self.to_dict(), "actions": []}).encode()
+        body = head + np.array(self.actions, "<u2").tobytes()
+        return MAGIC + _HEAD.pack(VERSION, len(head), zlib.crc32(body, len(head))) + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Record:
         """Read a record from the value of `to_bytes`; RecordError names what is wrong."""
-        return cls.from_dict(decode_fields(data))
+        check_length(data, "a game record", RecordError)
+        start = len(MAGIC) + _HEAD.size
+        if len(data) < start or not data.startswith(MAGIC):
+            raise RecordError("not the bytes of a busenv game")
+        version, length, checksum = _HEAD.unpack_from(data, len(MAGIC))
+        if version != VERSION:
+            raise RecordError(f"bytes of format version {version}; this busenv reads {VERSION}")
+        if zlib.crc32(data[start:], length) != checksum or (len(data) - start - length) % 2:
+            raise RecordError("the bytes of the game are damaged (checksum)")
+        actions = np.frombuffer(data[start + length :], "<u2").tolist()
+        return cls.from_dict({**_parse_json(data[start : start + length]), "actions": actions})
 
     def check_board(self, board: Board) -> None:
         """Raise RecordError for another board than the record's."""
@@ -177,25 +189,3 @@ def _parse_json(text: str | bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise RecordError(f"not a game record: a JSON {type(data).__name__}, not an object")
     return data
-
-
-def encode_fields(fields: dict[str, Any]) -> bytes:
-    """Encode the fields of a record (`Record.to_dict`) in compact form."""
-    head = json.dumps({**fields, "actions": []}).encode()
-    body = head + np.array(fields["actions"], "<u2").tobytes()
-    return MAGIC + _HEAD.pack(VERSION, len(head), zlib.crc32(body, len(head))) + body
-
-
-def decode_fields(data: bytes) -> dict[str, Any]:
-    """Decode the fields of a record from compact form; RecordError names what is wrong."""
-    check_length(data, "a game record", RecordError)
-    start = len(MAGIC) + _HEAD.size
-    if len(data) < start or not data.startswith(MAGIC):
-        raise RecordError("not the bytes of a busenv game")
-    version, length, checksum = _HEAD.unpack_from(data, len(MAGIC))
-    if version != VERSION:
-        raise RecordError(f"bytes of format version {version}; this busenv reads {VERSION}")
-    if zlib.crc32(data[start:], length) != checksum or (len(data) - start - length) % 2:
-        raise RecordError("the bytes of the game are damaged (checksum)")
-    actions = np.frombuffer(data[start + length :], "<u2").tolist()
-    return {**_parse_json(data[start : start + length]), "actions": actions}

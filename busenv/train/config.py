@@ -55,25 +55,6 @@ def check_batch_agent(spec: str) -> None:
             raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
 
 
-PlayerCounts = Annotated[
-    tuple[Annotated[int, Field(ge=3, le=5)], ...],
-    Field(min_length=1, description="numbers of players; each game draws one"),
-]
-Rules = Annotated[str, accepted_by(as_rules), Field(description="edition, or path of a rules file")]
-TrainingBoard = Annotated[
-    str,
-    accepted_by(training_boards),
-    Field(
-        description="`city`, path of a board file, `generated:SIZE:SEED`, or a set of boards "
-        "such as `generated:SIZE:train`"
-    ),
-]
-Seed = Annotated[
-    int, Field(ge=0, le=2**63 - 1, description="seed of weights, games and minibatches")
-]
-Threads = Annotated[
-    int, Field(ge=1, le=1024, description="threads of PyTorch and of the environment")
-]
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
 Bot = Annotated[str, accepted_by(check_batch_agent)]
 
@@ -119,7 +100,29 @@ def unknown_setting(name: str, kind: type[Settings]) -> str:
     return f"no setting {name!r}" + (meant or f"; there are {', '.join(kind.model_fields)}")
 
 
-class RunConfig(Settings):
+class GameSettings(Settings):
+    """Settings that runs and self-play share: the games, the seed and the threads."""
+
+    players: tuple[Annotated[int, Field(ge=3, le=5)], ...] = Field(
+        default=(4,), min_length=1, description="numbers of players; each game draws one"
+    )
+    board: Annotated[str, accepted_by(training_boards)] = Field(
+        default="city",
+        description="`city`, path of a board file, `generated:SIZE:SEED`, or a set of boards "
+        "such as `generated:SIZE:train`",
+    )
+    rules: Annotated[str, accepted_by(as_rules)] = Field(
+        default="capstone-2024", description="edition, or path of a rules file"
+    )
+    seed: int = Field(
+        default=0, ge=0, le=2**63 - 1, description="seed of weights, games and minibatches"
+    )
+    threads: int = Field(
+        default=2, ge=1, le=1024, description="threads of PyTorch and of the environment"
+    )
+
+
+class RunConfig(GameSettings):
     """Settings that all kinds of runs share."""
 
     network: str
@@ -135,9 +138,6 @@ class RunConfig(Settings):
     init_from: str = Field(
         default="", description="model whose weights training starts from; empty: random weights"
     )
-    players: PlayerCounts = (4,)
-    board: TrainingBoard = "city"
-    rules: Rules = "capstone-2024"
     batch_size: int = Field(
         default=512, ge=1, le=10**6, description="training decisions in a minibatch"
     )
@@ -180,8 +180,6 @@ class RunConfig(Settings):
         description="precision of matrix products in updates; `auto`: bfloat16 on CPUs with "
         "instructions for it",
     )
-    seed: Seed = 0
-    threads: Threads = 2
 
     @model_validator(mode="after")
     def _check_board_sizes(self) -> Self:

@@ -21,7 +21,7 @@ from busenv.agents.match import Score, play_match
 from busenv.cluster import connected
 from busenv.common.runs import SETTINGS, RunError, lock_folder
 from busenv.error_text import quote
-from busenv.game.board_specs import board_names, load_board, load_boards
+from busenv.game.board_specs import GeneratedBoards, board_names, load_board, load_boards
 from busenv.game.rules import EDITIONS, as_rules
 from busenv.io import write_whole
 from busenv.train.checkpoint import CHECKPOINT_FILE
@@ -49,7 +49,7 @@ def evaluate_against(
     seed: int,
     *,
     rules: str | Rules = "capstone-2024",
-    board: str | Board = "city",
+    board: str | Board | GeneratedBoards = "city",
     players: int = 4,
 ) -> list[Score]:
     """Play an agent against copies of a bot; returns its score and the copies' combined score.
@@ -86,8 +86,8 @@ def _combined(name: str, scores: list[Score]) -> Score:
     )
 
 
-def rating_boards(run: AnyRun, games: int) -> str | Board:
-    """Return the board of a run's ratings.
+def rating_boards(run: AnyRun, games: int) -> Board | GeneratedBoards:
+    """Return the board of a run's ratings, or the set of boards.
 
     Of a run on a set of boards: a set of boards for validation, equally many of each of the run's
     sizes. If there are enough games, each board has n² games of n players or a few more, so that
@@ -96,7 +96,7 @@ def rating_boards(run: AnyRun, games: int) -> str | Board:
     if isinstance(run.boards, Board):
         return run.boards
     count, sizes = min(games // run.config.rating_players**2, MAX_BOARDS), len(run.boards.sizes)
-    return f"generated:{run.boards.size}:validation:{max(count // sizes, 1) * sizes}"
+    return load_boards(f"generated:{run.boards.size}:validation:{max(count // sizes, 1) * sizes}")
 
 
 def evaluate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:

@@ -50,7 +50,8 @@ class Prompts:
     list_actions: whether `question` lists the legal actions.
     obfuscate: seed of the renaming, 0 to 2**64 - 1; None keeps the game's names.
 
-    instructions: rules, board and form of the answer, the same for every decision.
+    instructions: rules, board and form of the answer, the same for every decision. words: texts of
+        the actions, by id, as `read` accepts them.
     """
 
     def __init__(
@@ -69,9 +70,12 @@ class Prompts:
             f"You play a board game. Its rules:\n\n{describe_rules(rules, num_players)}\n"
             f"The board:\n\n{describe_board(self._names.board)}\n\n{form}"
         )
-        self._words = [self._describe(action) for action in range(board.num_actions)]
-        self._actions = {plain_words(words): action for action, words in enumerate(self._words)}
-        for action, words in enumerate(self._words):
+        self.words = [
+            self._names.words(describe_action(self._names.board, self._names.action(action)))
+            for action in range(board.num_actions)
+        ]
+        self._actions = {plain_words(words): action for action, words in enumerate(self.words)}
+        for action, words in enumerate(self.words):
             number = f"{self._names.ids[action]}"
             self._actions |= {number: action, plain_words(f"{number}: {words}"): action}
 
@@ -85,13 +89,9 @@ class Prompts:
         ]
         text = self._names.words("\n".join(lines))
         if self._list_actions and not game.is_over:
-            shown = sorted((self._names.ids[a], self._words[a]) for a in game.legal_actions())
+            shown = sorted((self._names.ids[a], self.words[a]) for a in game.legal_actions())
             text += "\nlegal actions:" + "".join(f"\n{i}: {words}" for i, words in shown)
         return text
-
-    def describe(self, action: int) -> str:
-        """Return the words of an action, in which `read` accepts it."""
-        return self._words[action]
 
     def read(self, game: Game, answer: str) -> int:
         """Return the legal action that the last line of an answer names.
@@ -104,11 +104,8 @@ class Prompts:
         if action is None:
             raise AnswerError(f"The last line {truncate(ascii(line.strip()))} is not an action.")
         if not game.action_mask()[action]:
-            raise AnswerError(f"The action {self._words[action]!r} is not legal now.")
+            raise AnswerError(f"The action {self.words[action]!r} is not legal now.")
         return action
-
-    def _describe(self, action: int) -> str:
-        return self._names.words(describe_action(self._names.board, self._names.action(action)))
 
 
 get_prompts = functools.lru_cache(maxsize=16)(Prompts)

@@ -136,10 +136,6 @@ class BenchmarkLearner:
     teacher: str = ""
     agent: str = f"net:{{}}/{MODEL}"
 
-    def spec(self, folder: Path) -> str:
-        """Spec of the agent of a finished run."""
-        return self.agent.format(folder)
-
     def config(self, entry: Entry, seed: int, threads: int) -> AnyConfig:
         """All settings of a run."""
         common = {"players": (entry.players,), "seed": seed, "threads": threads}
@@ -177,7 +173,6 @@ LEARNERS = {
         {
             "bots": ("greedy",),
             "learning_rate": 3e-4,
-            "gae_lambda": 0.95,
             "batch_size": 1024,
             "epochs": 10,
             "entropy_coef": 0.01,
@@ -190,9 +185,7 @@ LEARNERS = {
         "imitation of the search uct:50",
         {
             "network": "seats",
-            "width": 256,
             "learning_rate": 1e-3,
-            "temperature": 0.25,
         },
         FitRun,
         FitConfig(),
@@ -203,7 +196,6 @@ LEARNERS = {
         "network is rated without search",
         {
             "network": "seats",
-            "width": 256,
             "games": 64,
             "num_simulations": 16,
             "full_search_share": 1.0,
@@ -211,7 +203,6 @@ LEARNERS = {
             "replay_size": 100_000,
             "reuse": 2.0,
             "learning_rate": 1e-3,
-            "temperature": 0.25,
         },
         ExpertRun,
         ExpertConfig(),

@@ -87,7 +87,7 @@ def _bench_learner(entry: Entry, seed: int, folder: Path, threads: int) -> RunRe
         decisions=run.decisions,
         curve=curve,
         panel=_play(run.agent, PANEL, entry.players),
-        exploiter=_exploit(learner.spec(folder), entry.players, seed, folder, threads),
+        exploiter=_exploit(learner.agent.format(folder), entry.players, seed, folder, threads),
     )
 
 
@@ -233,6 +233,7 @@ def _exploit(spec: str, players: int, seed: int, folder: Path, threads: int) -> 
     games = EXPLOITER_BLOCKS * players**2
     config = exploiter_config(spec, players=players, decisions=EXPLOITER_DECISIONS, games=games)
     config = config.changed({"seed": seed, "threads": threads})
+    shutil.rmtree(folder / "exploiter", ignore_errors=True)  # a stopped one may have other threads
     _, curve = run_training(config, folder / "exploiter", Console(quiet=True))
     return WinCount(games=games, wins=round(curve[-1].wins[spec] * games))
 

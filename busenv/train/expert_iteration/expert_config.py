@@ -6,17 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from busenv.train.config import (
-    Bot,
-    LimitedConfig,
-    PlayerCounts,
-    Rules,
-    RunConfig,
-    Seed,
-    Settings,
-    Threads,
-    TrainingBoard,
-)
+from busenv.train.config import Bot, GameSettings, LimitedConfig, RunConfig, Settings
 
 Simulations = Annotated[int, Field(ge=1, le=100_000)]
 
@@ -41,7 +31,7 @@ class SearchSettings(Settings):
     bot_simulations: Simulations = Field(default=100, description="simulations of the bot `uct`")
 
 
-class SelfPlayConfig(SearchSettings):
+class SelfPlayConfig(SearchSettings, GameSettings):
     """Settings of `busenv selfplay`; the description of each field states its meaning.
 
     With an agent `az:MODEL:SIMULATIONS`, a share `full_search_share` of the decisions is searched
@@ -61,11 +51,6 @@ class SelfPlayConfig(SearchSettings):
     samples: int = Field(
         default=100_000, ge=1, le=10**9, description="no game starts after this number of samples"
     )
-    players: PlayerCounts = (4,)
-    board: TrainingBoard = "city"
-    rules: Rules = "capstone-2024"
-    seed: Seed = 0
-    threads: Threads = 2
     device: Literal["cpu", "cuda"] = Field(
         default="cpu",
         description="device that plays the games and runs the network; `cuda` requires an `az` "

@@ -9,8 +9,9 @@ rounding in the network.
 from __future__ import annotations
 
 import functools
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,15 @@ FAST = AzSettings(gumbel_scale=PLAY_NOISE)
 Allocate = Callable[[tuple[int, ...], Any], Any]  # shape and dtype to an array of zeros
 
 
-class Slots(NamedTuple):
+class Slots(
+    namedtuple(
+        "Slots",
+        "states games nodes edges used paths wins streams rows logits values ahead returns "
+        "chances points root_logits scores ranking progress policies relative caches "
+        "cached_games bits actions legal_logits evaluation playout_ends playout_chances "
+        "playout_points",
+    )
+):
     """Arrays of N slots; the first axis is the slot.
 
     states: SLOT. games: GAME, the game in progress. nodes, edges, used, wins, streams: the arrays
@@ -75,37 +84,6 @@ class Slots(NamedTuple):
     network's inputs. logits: float32, (N, num_actions), and values: float32, (N, SEAT_VALUES), the
     network's outputs. All other fields belong to the slot's `AzSearchState` or its workspaces.
     """
-
-    states: Any
-    games: Any
-    nodes: Any
-    edges: Any
-    used: Any
-    paths: Any
-    wins: Any
-    streams: Any
-    rows: Any
-    logits: Any
-    values: Any
-    ahead: Any
-    returns: Any
-    chances: Any
-    points: Any
-    root_logits: Any
-    scores: Any
-    ranking: Any
-    progress: Any
-    policies: Any
-    relative: Any
-    caches: Any
-    cached_games: Any
-    bits: Any
-    actions: Any
-    legal_logits: Any
-    evaluation: Evaluation
-    playout_ends: Any
-    playout_chances: Any
-    playout_points: Any
 
 
 def make_slots(
