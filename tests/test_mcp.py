@@ -106,7 +106,6 @@ def test_wrong_arguments_get_one_line_and_a_client_that_leaves_no_traceback() ->
         {"id": 1, "method": "initialize", "params": start},
         {"method": "notifications/initialized"},
         {"id": 2, "params": {"name": "start_game", "arguments": {"seats": "me"}}},
-        {"id": 3, "params": {"name": "start_game", "arguments": {"seats": ["\ud800"] * 3}}},
     ]
     with subprocess.Popen(
         BUSENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -122,7 +121,6 @@ def test_wrong_arguments_get_one_line_and_a_client_that_leaves_no_traceback() ->
                 answers.append(json.loads(process.stdout.readline()))
         texts = [answer["result"]["content"][0]["text"] for answer in answers[1:]]
         assert texts[0] == "seats is 'me'; input should be a valid list"
-        assert "seat is '?'; allowed: me, random" in texts[1]
         process.stdout.close()
         print(line, file=process.stdin, flush=True)
         process.stdin.close()

@@ -143,6 +143,9 @@ class LockedAgent(Agent):
     def __copy__(self) -> LockedAgent:
         return deepcopy(self)
 
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        raise ValueError(f"{self.name} plays single games only: use act(game), not choose(games)")
+
     @final
     def act(self, game: Game) -> int:
         with self._lock:

@@ -58,14 +58,9 @@ class SearchAgent(CompiledAgent):
 
     def __getstate__(self) -> dict[str, Any]:
         # Threads cannot be copied or pickled, and copied search states would not follow later
-        # changes of the copy's network.
+        # changes of the copy's network: `_prepare` makes new ones.
         state = super().__getstate__()
         return {**state, "_pool": None, "_searches": []}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if self._board is not None:
-            self._searches = self._make_searches(self._board)
 
     @abstractmethod
     def _make_search(self, board: Board) -> Any:
@@ -170,10 +165,11 @@ class SearchAgent(CompiledAgent):
     def _prepare(self, board: Board) -> None:
         """Make the trees and search states of a board unless they exist."""
         if self._board is None or self._board.fingerprint != board.fingerprint:
-            self._searches = self._make_searches(board)
-            self._board, self._history = board, None
+            self._board, self._history, self._searches = board, None, []
             for tree in self._trees:
                 tree.used[:] = 0  # kernels must not read positions of a board of another size
+        if not self._searches:
+            self._searches = [self._make_search(board) for _ in range(self._threads)]
         if not self._trees:
             size = MAX_NODES
             if self._simulations is not None:
@@ -181,9 +177,6 @@ class SearchAgent(CompiledAgent):
             edges = self.edges_per_node * size + 512
             self._trees = [make_tree(size, edges) for _ in range(self._threads)]
             self._spare = [make_tree(size, edges) for _ in range(self._threads)]
-
-    def _make_searches(self, board: Board) -> list[Any]:
-        return [self._make_search(board) for _ in range(self._threads)]
 
     def _stream(self, decision: int, thread: int) -> np.uint64:
         """Return the start of a thread's random stream for a decision."""

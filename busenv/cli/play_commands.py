@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from busenv.agents import make_agent
-from busenv.cli.command import Command, add_board, add_rules, seed
+from busenv.cli.command import Command, add_board, add_rules, folder, seed
 
 EXTRAS = ("play",)
 FOLDER = Path("runs") / "play"
@@ -39,7 +39,7 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--folder",
-        type=Path,
+        type=folder,
         metavar="FOLDER",
         default=FOLDER,
         help=f"where games are stored and resumed (default: {FOLDER})",

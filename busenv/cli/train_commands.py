@@ -11,6 +11,7 @@ from busenv.cli.command import (
     add_rating_games,
     add_ray,
     add_seed,
+    folder,
     new_folder,
     positive,
 )
@@ -88,7 +89,7 @@ def _add_selfplay(parser: argparse.ArgumentParser) -> None:
     )
     _add_settings(parser, "samples=1000000 or players=3,4,5")
     parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", required=True, help="folder of the samples"
+        "--out", type=folder, metavar="FOLDER", required=True, help="folder of the samples"
     )
     add_ray(parser)
 

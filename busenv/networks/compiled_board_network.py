@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from busenv.core.jit import fast_kernel, kernel
+from busenv.core.jit import fast_kernel
 from busenv.core.map_rows import (
     MAP_HEADER,
     MARKS,
@@ -18,7 +18,6 @@ from busenv.core.map_rows import (
     SITE_COLUMNS,
     STREET_COLUMNS,
     find_offsets,
-    write_map,
 )
 from busenv.core.state import (
     FIRST_BUILD,
@@ -142,12 +141,6 @@ def make_layers(weights: BoardWeights) -> BoardLayers:
         local=zeros(width),
         position_logits=zeros(len(weights.logits_bias)),
     )
-
-
-@kernel
-def begin_row(b, weights, row):
-    """Write the map into the row, and return the rest of it."""
-    return row[write_map(b, row) :]
 
 
 @fast_kernel

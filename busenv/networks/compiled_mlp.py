@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from busenv.core.bits import load_word
-from busenv.core.jit import fast_kernel, kernel
+from busenv.core.jit import fast_kernel
 from busenv.core.state import MAX_PLAYERS
 from busenv.networks.compiled_layers import UNROLL, add_rows, list_positive, relu
 from busenv.networks.inputs import Inputs
@@ -111,12 +111,6 @@ def make_layers(weights: MlpWeights) -> MlpLayers:
         np.zeros(width, np.float32),
         np.zeros(max(width, hidden, len(weights.value_bias)), np.float32),
     )
-
-
-@kernel
-def begin_row(b, weights, row):
-    """Return the row, which begins with the observation."""
-    return row
 
 
 @fast_kernel

@@ -12,6 +12,7 @@ import numpy as np
 from numba.extending import overload
 
 from busenv.core.jit import fast_kernel, kernel
+from busenv.core.map_rows import write_map
 from busenv.core.observation_cache import update_cache
 from busenv.core.observe import observation_size, observe
 from busenv.core.relative_types import absolute_action, write_relative
@@ -95,17 +96,9 @@ def forward(weights, work, num_legal, seat):
     LAYER_MODULES[type(weights)].forward(weights, work, num_legal, seat)
 
 
-def begin_row(b, weights, row):
-    """Write what a row has before the observation, and return the rest of it."""
-    return LAYER_MODULES[type(weights)].begin_row(b, weights, row)
-
-
 # Inlined, so that no call copies the weights and the workspace.
 overload(forward, inline="always")(
     lambda weights, work, num_legal, seat: LAYER_MODULES[weights.instance_class].forward.py_func
-)
-overload(begin_row, inline="always")(
-    lambda b, weights, row: LAYER_MODULES[weights.instance_class].begin_row.py_func
 )
 
 
@@ -131,7 +124,8 @@ def write_inputs(g, b, inputs, row, work):
 
 @fast_kernel
 def _evaluate(g, b, weights, work):
-    num_legal = write_inputs(g, b, weights.inputs, begin_row(b, weights, work.row), work)
+    row = work.row[write_map(b, work.row) :] if weights.inputs.has_map else work.row
+    num_legal = write_inputs(g, b, weights.inputs, row, work)
     forward(weights, work, num_legal, np.int64(g.seat))
     return num_legal
 

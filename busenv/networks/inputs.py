@@ -11,17 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from busenv import Board
 from busenv.core.jit import kernel
 from busenv.core.map_rows import offsets_of, write_maps
 from busenv.networks.evaluation_features import (
     FEATURES_SIZE,
-    INPUT_SCALE,
     NO_EVAL_WEIGHTS,
     make_feature_workspace,
     write_features,
 )
-from busenv.observation import ObservationLayout, observe_states, relative_games
+from busenv.observation import observe_states, relative_games
 
 
 class Inputs(NamedTuple):
@@ -65,13 +63,3 @@ def observe_inputs(
         _write_feature_rows(games, boards, inputs.eval_weights, work, features)
         parts.append(features)
     return (np.concatenate(parts, axis=1) if parts[1:] else rows), masks
-
-
-def input_scale(board: Board, evaluation_features: bool) -> np.ndarray:
-    """Return factors that scale bytes of rows without a map to 0 to 1: float32, (size,)."""
-    scale = ObservationLayout(board).scale
-    return (
-        np.concatenate([scale, np.full(FEATURES_SIZE, INPUT_SCALE)])
-        if evaluation_features
-        else scale
-    )

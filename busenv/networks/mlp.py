@@ -8,9 +8,9 @@ from torch import nn
 from busenv import Board
 from busenv.heuristics.evaluation import WEIGHTS
 from busenv.networks.byte_layer import byte_layer
-from busenv.networks.evaluation_features import NO_EVAL_WEIGHTS
-from busenv.networks.inputs import input_scale
+from busenv.networks.evaluation_features import FEATURES_SIZE, INPUT_SCALE, NO_EVAL_WEIGHTS
 from busenv.networks.network import Network
+from busenv.observation import ObservationLayout
 
 
 class Mlp(Network):
@@ -37,10 +37,13 @@ class Mlp(Network):
     ) -> None:
         super().__init__()
         self.relative_types, self.num_values = relative_types, num_values
-        scale, wide = torch.tensor(input_scale(board, evaluation_features)), value_width or width
+        scale, wide = torch.tensor(ObservationLayout(board).scale), value_width or width
+        eval_weights = torch.tensor(NO_EVAL_WEIGHTS)
+        if evaluation_features:
+            scale = torch.cat([scale, torch.full((FEATURES_SIZE,), float(INPUT_SCALE))])
+            eval_weights = torch.tensor(WEIGHTS)
         self.register_buffer("scale", scale, persistent=False)
-        weights = WEIGHTS if evaluation_features else NO_EVAL_WEIGHTS
-        self.register_buffer("eval_weights", torch.tensor(weights), persistent=evaluation_features)
+        self.register_buffer("eval_weights", eval_weights, persistent=evaluation_features)
         self.shared = nn.Linear(len(scale), width)
         self.blocks = _Blocks(blocks, width)
         self.policy = nn.Sequential(
@@ -49,11 +52,6 @@ class Mlp(Network):
         self.value = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, num_values))
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        shared = self.trunk(observations)
-        return self.policy(shared), self.value(shared)
-
-    def trunk(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return the values that the heads share: float32, (N, width)."""
         is_bytes = observations.dtype == torch.uint8 and observations.device.type == "cpu"
         if is_bytes and not torch.is_autocast_enabled("cpu"):
             sums = byte_layer(observations, self.scale, self.shared.weight, self.shared.bias)
@@ -61,8 +59,8 @@ class Mlp(Network):
             # Scaling the weights touches fewer numbers than scaling every row of a batch.
             weight = self.shared.weight * self.scale
             sums = nn.functional.linear(observations.float(), weight, self.shared.bias)
-        shared: torch.Tensor = self.blocks(sums.relu())
-        return shared
+        shared = self.blocks(sums.relu())
+        return self.policy(shared), self.value(shared)
 
     def store_by_input(self) -> None:
         """Store the weights of each input contiguously, as the compiled network reads them."""

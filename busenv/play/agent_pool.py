@@ -82,11 +82,6 @@ def _close_agents() -> None:
         _agents.popitem()[1].close()
 
 
-def _lower_priority() -> None:
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
-
-
 # ---------------------------------------------------------------- in the server's process
 
 
@@ -104,7 +99,8 @@ class _AgentWorker:
 
     def _start(self) -> None:
         self.executor = self._stack.enter_context(worker_pool(1, _close_agents))
-        self.executor.submit(_lower_priority)
+        if hasattr(os, "nice"):
+            self.executor.submit(os.nice, NICENESS)
 
     async def restart(self) -> None:
         await asyncio.to_thread(self.end)

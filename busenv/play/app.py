@@ -17,13 +17,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 import busenv.render
 from busenv.play import messages
 from busenv.play.catalogue import PREPARED
-from busenv.play.messages import RequestError, parse_body, parse_request
+from busenv.play.messages import RequestError, parse_request
 from busenv.play.request_guard import RequestGuard
 from busenv.play.server import MAX_PAGES, Server, replay_arguments
 from busenv.play.session import Connection, Session
-from busenv.render.page import pieces_style
+from busenv.render.pieces import pieces_style
 from busenv.render.replay import replay_page
-from busenv.schema import Kind
+from busenv.schema import parse
 
 PAGES = Path(__file__).parent / "page"
 STATIC_FOLDERS = (Path(busenv.render.__file__).parent, PAGES)
@@ -58,8 +58,8 @@ def make_app(server: Server, host: str) -> RequestGuard:
 
     async def new_game(request: Request) -> Response:
         server.check_key(request.path_params["key"])
-        body = await _parse_body(request, messages.NewGame)
-        return JSONResponse({"link": server.create_game(body)}, 201)
+        new = await _read_new_game(request)
+        return JSONResponse({"link": server.create_game(new)}, 201)
 
     async def delete_game(request: Request) -> Response:
         server.check_key(request.path_params["key"])
@@ -154,7 +154,7 @@ async def _not_found(request: Request, _: Any) -> Response:
     return await _error_response(request, RequestError("no_such_page", message, 404))
 
 
-async def _parse_body(request: Request, kind: type[Kind]) -> Kind:
+async def _read_new_game(request: Request) -> messages.NewGame:
     """The body of a POST request. RequestError: not_json, too_large, bad_game."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise RequestError("not_json", "The content type must be application/json.", 415)
@@ -164,7 +164,10 @@ async def _parse_body(request: Request, kind: type[Kind]) -> Kind:
         if len(body) > messages.MAX_BODY:
             limit = f"{messages.MAX_BODY:,}"
             raise RequestError("too_large", f"The body is too large; allowed: {limit} bytes", 413)
-    return parse_body(kind, body)
+    try:
+        return parse(messages.NewGame, body)
+    except ValueError as error:
+        raise RequestError("bad_game", str(error)) from None
 
 
 async def _serve_page(

@@ -69,10 +69,6 @@ class Catalogue:
         if spec in CITY_AGENTS and not is_city(board):
             raise RequestError("agent_refused", f"{spec} plays the city only.")
 
-    def find_board(self, fingerprint: str) -> Board | None:
-        """Return the board with a fingerprint, if the catalogue has it."""
-        return next((b for b in self.boards.values() if b.fingerprint == fingerprint), None)
-
     def to_dict(self) -> dict[str, Any]:
         """The options of the start page as plain data."""
         trusted = dict.fromkeys(sorted(self.trusted - {*AGENTS}), ("", "named on the command line"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from busenv import Board, Game, Record, Rules
+from busenv import Board, Game, Record
 from busenv.core.state import GAME
 
 
@@ -65,7 +65,8 @@ class GameTree:
 
     def position_game(self, node: int) -> Game:
         """The position at a node as a game with an empty history."""
-        return game_from_state(self.nodes[node].state, self.start.rules, self.board)
+        state = np.ndarray((1,), GAME, bytearray(self.nodes[node].state))
+        return Game.from_state(state, self.start.rules, self.board)
 
     def path(self, node: int) -> list[int]:
         """The nodes from the start to a node."""
@@ -97,11 +98,6 @@ class GameTree:
     def game(self, node: int) -> Game:
         """The game at a node, with its history."""
         return Game.from_record(self.record(node), self.board)
-
-
-def game_from_state(state: bytes, rules: Rules, board: Board) -> Game:
-    """A game with an empty history from the bytes of a position (`GameNode.state`)."""
-    return Game.from_state(np.ndarray((1,), GAME, bytearray(state)), rules, board)
 
 
 def _make_node(game: Game, parent: int, action: int, seat: int, forced: bool, ply: int) -> GameNode:

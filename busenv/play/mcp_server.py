@@ -7,14 +7,11 @@ are not trusted: agents are those of a list, and no tool reads or writes files.
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.stdio import stdio_server
 from pydantic import ValidationError
 
 import busenv
@@ -131,10 +128,7 @@ class McpGame:
 
 
 class _Server(MCPServer):
-    """An MCP server with one call at a time and errors in one line.
-
-    It answers every request that is JSON.
-    """
+    """An MCP server with one call at a time and errors in one line."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__("busenv", **settings)
@@ -149,21 +143,6 @@ class _Server(MCPServer):
                 if isinstance(cause, ValidationError):
                     raise ToolError(first_error(cause)) from None
                 raise ToolError(str(cause or error)) from None
-
-    async def run_stdio_async(self) -> None:
-        server = self._lowlevel_server
-        async with stdio_server(stdin=_read_lines()) as (reader, writer):  # type: ignore[arg-type]
-            await server.run(reader, writer, server.create_initialization_options())
-
-
-async def _read_lines() -> AsyncIterator[str]:
-    """Lines of standard input with "?" for lone surrogates, which no answer could quote."""
-    while line := await asyncio.to_thread(sys.stdin.buffer.readline):
-        try:
-            text = json.dumps(json.loads(line), ensure_ascii=False)
-        except (ValueError, RecursionError):
-            text = line.decode(errors="replace")
-        yield text.encode(errors="replace").decode()
 
 
 def build_server(agents: Sequence[str] = AGENTS) -> MCPServer:

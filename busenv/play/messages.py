@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from busenv.schema import Kind, Schema, first_error, parse
+from busenv.schema import Schema, first_error
 
 MAX_NAME = 40  # characters of a player's name
 MAX_REQUEST = 16_384  # characters of a websocket request
@@ -134,11 +134,3 @@ def parse_request(text: str) -> AnyRequest:
         return REQUESTS.validate_json(text)
     except ValidationError as error:
         raise RequestError("bad_message", first_error(error)) from None
-
-
-def parse_body(kind: type[Kind], body: bytes) -> Kind:
-    """Parse the body of a POST request. RequestError: bad_game."""
-    try:
-        return parse(kind, body)
-    except ValueError as error:
-        raise RequestError("bad_game", str(error)) from None

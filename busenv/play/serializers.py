@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from busenv import Building, Phase
@@ -10,12 +9,11 @@ from busenv.agents.specs import short_spec
 from busenv.game.actions import decode
 from busenv.game.board import Board
 from busenv.game.position import Position
-from busenv.game.rules import Rules
 from busenv.play.agent_pool import PositionAnalysis
 from busenv.play.catalogue import agent_name
 from busenv.play.game_session import GameSession
 from busenv.play.game_store import Participant
-from busenv.play.game_tree import GameNode, GameTree, game_from_state
+from busenv.play.game_tree import GameNode, GameTree
 from busenv.play.messages import Seat
 from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
@@ -30,7 +28,7 @@ from busenv.render.phrases import (
 )
 from busenv.render.pieces import BUILDINGS
 from busenv.render.replay import MIN_SHARE
-from busenv.render.svg import CITY, PANELS, Decision, describe_last, draw_map, draw_panels
+from busenv.render.svg import CITY, PANELS, describe_last, draw_map, draw_panels
 
 DRAWING = {  # panels_from: the first part of the panels
     "view_boxes": {"city": CITY, "panels": PANELS},
@@ -73,52 +71,32 @@ def _delivery(board: Board, action: int) -> list[float] | None:
     return [*scaled_layout(board).intersections[subject]] if kind == "set_down" else None
 
 
-@lru_cache(maxsize=256)
-def _draw_position(
-    board: Board, rules: Rules, state: bytes, last: Decision | None
-) -> tuple[dict[str, str], Position]:
-    """The position, and the parts of its drawing. Cached, since every page requests them."""
-    position = game_from_state(state, rules, board).position()
-    parts = draw_map(board, position, last) | draw_panels(board, position, rules, last)
-    return parts, position
-
-
-def _draw(tree: GameTree, node: int) -> tuple[dict[str, str], Position]:
-    return _draw_position(
-        tree.board, tree.start.rules, tree.nodes[node].state, _decision(tree, node)
-    )
-
-
-def _decision(tree: GameTree, node: int) -> Decision | None:
-    entry = tree.nodes[node]
-    return (entry.seat, entry.action) if entry.parent >= 0 else None
-
-
 def view(tree: GameTree, node: int) -> dict[str, Any]:
     """The drawing at a node."""
-    parts, position = _draw(tree, node)
-    parent = tree.nodes[node].parent
-    before = tree.position_game(parent).position() if parent >= 0 else None
+    board, rules, entry = tree.board, tree.start.rules, tree.nodes[node]
+    is_start, position = node == 0, tree.position_game(node).position()
+    last = None if is_start else (entry.seat, entry.action)
+    before = None if is_start else tree.position_game(entry.parent).position()
     return {
         "type": "view",
         "node": node,
         "seat": headline_seat(position),
         "headline": headline(position),
-        "last": describe_last(tree.board, position, _decision(tree, node), before),
-        "parts": parts,
+        "last": describe_last(board, position, last, before),
+        "parts": draw_map(board, position, last) | draw_panels(board, position, rules, last),
     }
 
 
 def state(game: GameSession, participant: Participant) -> dict[str, Any]:
     """The state of a game, with the choices of a participant."""
     tree, current, status = game.tree, game.current, game.status
-    _, position = _draw(tree, game.node)
+    now = tree.position_game(game.node)
+    position = now.position()
     yours = current.turn in participant.seats and status == "person"
     is_host = participant.role == "host"
     targets: list[dict[str, Any]] = []
     if yours:
-        actions = tree.position_game(game.node).legal_actions()
-        targets = click_targets(tree.board, tree.start.rules, position, actions)
+        targets = click_targets(tree.board, tree.start.rules, position, now.legal_actions())
     turn = {
         "seat": current.turn,
         "yours": yours,
@@ -161,7 +139,7 @@ def _result(position: Position) -> dict[str, Any]:
     }
 
 
-def init(game: GameSession, participant: Participant, host_info: dict[str, Any]) -> dict[str, Any]:
+def init(participant: Participant, host_info: dict[str, Any]) -> dict[str, Any]:
     """The first message to a page. host_info: the links, which only the host receives."""
     return {
         "type": "init",
@@ -203,7 +181,7 @@ def describe(tree: GameTree, node: int, action: int) -> str:
 
 def estimate(tree: GameTree, node: int, value: PositionAnalysis) -> dict[str, Any]:
     """An agent's estimate of the position at a node; its best moves with their shapes."""
-    _, position = _draw(tree, node)
+    position = tree.position_game(node).position()
     return {
         "node": node,
         "chances": [round(chance, 4) for chance in value.chances],

@@ -162,7 +162,8 @@ class Server:
 
     def _board_of(self, record: Record) -> Board:
         """The board of a record. ValueError if neither the catalogue nor the generator has it."""
-        board = self.catalogue.find_board(record.board["fingerprint"])
+        fingerprint, boards = record.board["fingerprint"], self.catalogue.boards.values()
+        board = next((board for board in boards if board.fingerprint == fingerprint), None)
         if board is None and "generator" in record.board:
             return recorded_board(record.board)
         if board is None:
@@ -190,7 +191,7 @@ class Server:
         header = GameHeader(
             id=secrets.token_hex(8),
             created=time.strftime("%Y-%m-%d %H:%M:%S"),
-            record=_without_actions(record).to_dict(),
+            record=dataclasses.replace(record, actions=(), result=None).to_dict(),
             seats=seats,
             participants=new_participants(seats),
         )
@@ -236,10 +237,6 @@ def replay_arguments(session: Session) -> dict[str, Any]:
         "actions": actions,
         "names": [serializers.seat_name(seat, k) for k, seat in enumerate(game.seats)],
     }
-
-
-def _without_actions(record: Record) -> Record:
-    return dataclasses.replace(record, actions=(), result=None)
 
 
 def _lookup(kind: str, name: str | None, entries: dict[str, Any]) -> Any:

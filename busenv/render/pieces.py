@@ -84,6 +84,15 @@ STYLE = (
 )
 
 
+def pieces_style() -> str:
+    """Return the style sheet of the pieces and of the seats' colours and badges."""
+    seats = "".join(
+        f":root{{--seat-{seat}:{colour}}}.seat-{seat}{{background:{colour};color:{ink}}}"
+        for seat, (colour, ink) in enumerate(zip(SEAT_COLOURS, SEAT_INKS, strict=True))
+    )
+    return STYLE + seats
+
+
 def text(
     x: float, y: float, words: object, size: int = SMALL, kind: str = "ink", anchor: str = ""
 ) -> str:

@@ -18,14 +18,13 @@ from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.chart import draw_chart, first_plies
-from busenv.render.page import inline_script, page_style
 from busenv.render.phrases import ENDING_WORDS, describe_move, headline, headline_seat
+from busenv.render.pieces import pieces_style
 from busenv.render.svg import CITY, PANELS, describe_last, draw_map, draw_panels, join_parts
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
 """Probabilities to win by seat, and (action, probability) pairs; either can be empty."""
 
-TEMPLATE = Path(__file__).with_name("replay.html")
 MAX_BEST_ACTIONS = 3
 MIN_SHARE = 0.005  # of a best action: the least that rounds to 1%
 
@@ -90,13 +89,17 @@ def replay_page(
         "moves": _moves(moves, rounds),
         "round_buttons": _round_buttons(rounds, len(actions)),
         "charts": _charts(positions, estimates, rounds),
-        "style": page_style(),
-        "script": inline_script(),
+        "style": f"{pieces_style()}\n{_read('page.css')}",
+        "script": _read("page.js").replace("\nexport ", "\n"),  # an inline script exports nothing
         "data": _json_in_html(data),
     }
     contents = {name: escape(value) for name, value in fills.items()} | raw
-    template = TEMPLATE.read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: contents[match[1]], template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: contents[match[1]], _read("replay.html"))
+
+
+def _read(name: str) -> str:
+    """Return the text of a file in this folder."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _json_in_html(data: dict[str, Any]) -> str:

@@ -8,9 +8,7 @@ import shlex
 import shutil
 from typing import Any
 
-import numpy as np
-
-from busenv import Board, Game, __version__
+from busenv import Game, __version__
 from busenv.agents.base import AgentError, LockedAgent
 from busenv.agents.external.program import Program
 from busenv.error_text import quote
@@ -32,7 +30,7 @@ class ExternalAgent(LockedAgent):
     Raises ValueError for a bad command or limit, FileNotFoundError when the program is missing.
     """
 
-    single_game_only = True
+    single_game_only = True  # the protocol needs the history of a game, which GAME records lack
 
     def __init__(
         self, command: str, seed: int = 0, seconds: float = SECONDS, name: str | None = None
@@ -66,10 +64,6 @@ class ExternalAgent(LockedAgent):
         with self._lock:
             self._program = None
             self.reset(self._seed)
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Raise ValueError: the protocol needs the history, which GAME records lack."""
-        raise ValueError(f"{self.name} plays whole games only: use act(game), not choose(games)")
 
     def _act(self, game: Game) -> int:
         """Return the program's action. AgentError when it fails, which ends the program."""

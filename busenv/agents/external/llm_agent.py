@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
 import openai
 
-from busenv import Board, Game
+from busenv import Game
 from busenv.agents.base import AgentError, LockedAgent
 from busenv.common.jsonl import append_lines, read_lines
 from busenv.envs.text.prompts import AnswerError, get_prompts
@@ -44,7 +43,7 @@ def request_settings() -> dict[str, Any]:
         except (ValueError, RecursionError):
             values[name] = None
     seconds, options = values["BUSENV_LLM_SECONDS"], values["BUSENV_LLM_OPTIONS"]
-    if not (isinstance(seconds, int | float) and 0 < seconds <= 86400):
+    if not (type(seconds) in (int, float) and 0 < seconds <= 86400):
         raise ValueError("BUSENV_LLM_SECONDS is not a number above 0, to 86400")
     if not isinstance(options, dict):
         raise ValueError("BUSENV_LLM_OPTIONS is not a JSON object")
@@ -75,7 +74,7 @@ class LlmAgent(LockedAgent):
     OpenAI's. Raises ValueError when both are missing, or for wrong `request_settings`.
     """
 
-    single_game_only = True
+    single_game_only = True  # prompts need the rules and the history of a game
 
     def __init__(
         self,
@@ -117,10 +116,6 @@ class LlmAgent(LockedAgent):
                 if row["seat"] == seat
             }
             self._log, self._seat = file, seat
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        """Raise ValueError: prompts need the rules and the history of a game."""
-        raise ValueError(f"{self.name} plays single games only: use act(game), not choose(games)")
 
     def _act(self, game: Game) -> int:
         """Return the model's action. AgentError after too many invalid answers."""

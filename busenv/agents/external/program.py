@@ -72,16 +72,6 @@ class Program:
         return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):  # it has ended
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(KILL_TIMEOUT)
-
-
 def _talk(
     process: subprocess.Popen[bytes],
     messages: queue.SimpleQueue[bytes | None],
@@ -119,5 +109,11 @@ def _stop(
     messages.put(None)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(GRACE)
-    _kill_group(process)
+    with contextlib.suppress(OSError):  # the group has ended
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(KILL_TIMEOUT)
     thread.join(GRACE)
