@@ -111,7 +111,7 @@ def nodes() -> Iterator[Any]:
         clusters.end(cluster)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A running game server."""
     with serving(tmp_path_factory.mktemp("games")) as server:

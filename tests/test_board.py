@@ -122,6 +122,7 @@ def test_sizes_follow_from_the_board() -> None:
     assert random_playouts(500, 5, board=board).games == 500
 
 
+@pytest.mark.slow
 def test_the_largest_board_stays_within_its_arrays(tmp_path: Path) -> None:
     program = (
         "from tests.support.worlds import largest; from busenv.game.board import make_board; "

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from busenv import cluster
 from busenv.cluster import ClusterError, connected
 from busenv.common.runs import RunError
 from busenv.evaluation import distributed_games, rating
@@ -19,7 +20,7 @@ from busenv.evaluation.schedule import Schedule
 from busenv.networks.model_files import BUNDLED
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run_training import run_training
-from tests.support.clusters import other_version, with_nodes
+from tests.support.clusters import with_nodes
 from tests.support.programs import EXAMPLE
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 
@@ -31,14 +32,6 @@ pytestmark = pytest.mark.usefixtures("few_resamples")
 
 def played(plan: Schedule, numbers: range) -> list[dict[str, Any]]:
     return [game for some in play_on_cluster(plan, [*numbers]) for game in some]
-
-
-def test_games_are_the_same_on_any_number_of_nodes(nodes: Any) -> None:
-    wanted = without_times(games_of(THREE_AGENTS))
-    with with_nodes(nodes, 1), connected(nodes.address):
-        assert without_times(played(THREE_AGENTS, range(THREE_AGENTS.total))) == wanted
-        with with_nodes(nodes, 1):
-            assert without_times(played(THREE_AGENTS, range(THREE_AGENTS.total))) == wanted
 
 
 def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
@@ -67,7 +60,7 @@ def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
     assert without_times(stored_games(tmp_path)) == without_times(games_of(LONG))
 
 
-def test_models_are_sent_to_nodes_and_programs_are_compared(
+def test_models_are_sent_to_nodes_and_files_and_versions_are_compared(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, program = tmp_path / "mine.safetensors", tmp_path / "player.py"
@@ -89,20 +82,11 @@ def test_models_are_sent_to_nodes_and_programs_are_compared(
         )
         with pytest.raises(RunError, match=r"every node needs the same files"):
             played(programs, range(9))
-
-
-def test_a_node_with_another_version_is_refused(
-    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)  # a node looks for packages there, too
-    path = other_version(tmp_path / "other")
-    with (
-        with_nodes(nodes, 1, env_vars={"PYTHONPATH": str(path)}),
-        connected(nodes.address),
-        pytest.raises(RunError, match=r"another busenv \(0\.0\.9, .* install the same") as error,
-    ):
-        run_rating(THREE_AGENTS, tmp_path / "run", ray="auto")
-    assert f"the same command with --out {tmp_path / 'run'} resumes" in str(error.value)
+        monkeypatch.setattr(cluster, "_code_version", lambda: "0.0.9")
+        message = r"has another busenv .* than the caller \(0\.0\.9\); install the same"
+        with pytest.raises(RunError, match=message) as error:
+            run_rating(THREE_AGENTS, tmp_path / "run", ray="auto")
+        assert f"the same command with --out {tmp_path / 'run'} resumes" in str(error.value)
 
 
 @pytest.mark.parametrize(

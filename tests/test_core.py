@@ -7,27 +7,15 @@ import threading
 
 import numpy as np
 
-from busenv import EDITIONS, Game, core, load_board, random_playouts
+from busenv import core, random_playouts
 from busenv.core import state
 from busenv.core.bits import lowest, popcount
 from busenv.core.jit import kernel
-from busenv.core.rules import legal
-from tests.support.play import STYLES, choose
 
 
 @kernel
 def count_bits(word):
     return popcount(word), lowest(word)
-
-
-@kernel
-def is_legal(games, board, action):
-    return legal.is_legal(games[0], board[0], action)
-
-
-@kernel
-def random_pick(games, board, word):
-    return legal.random_action(games[0], board[0], word)
 
 
 def test_bit_intrinsics() -> None:
@@ -43,28 +31,6 @@ def test_state_is_small_and_flat() -> None:
     assert not state.GAME.hasobject
     sizes = [state.GAME.fields[name][0].itemsize for name in state.GAME.names]
     assert sum(sizes) == state.GAME.itemsize, "padding makes equal games differ in bytes"
-
-
-def test_mask_test_and_random_pick_agree() -> None:
-    rng = random.Random(3)
-    board = load_board("city")
-    picked = 0
-    for seed in range(18):
-        game = Game(3 + seed % 3, [*EDITIONS][seed % 4], board, seed=seed)
-        while not game.is_over:
-            allowed = game.legal_actions()
-            assert [a for a in range(-3, 400) if is_legal(game._array, board.array, a)] == allowed
-            # Every legal action is picked by some word, and nothing else is: 16 bits of a word
-            # reach each of the choices, which come in equal shares of the words' range.
-            if rng.random() < 0.1:
-                words = (np.uint64((k * 2**64) // 1024 + 2**52) for k in range(1024))
-                seen = [random_pick(game._array, board.array, word) for word in words]
-                counts = np.bincount(seen, minlength=board.num_actions)
-                assert np.flatnonzero(counts).tolist() == allowed
-                assert np.ptp(counts[allowed]) <= 1
-                picked += 1
-            game.step(choose(rng, board, allowed, STYLES[seed % 9], set()))
-    assert picked > 200
 
 
 def test_other_threads_run_while_games_are_played() -> None:

@@ -15,6 +15,7 @@ import pytest
 import busenv
 from busenv.common.keyboard_interrupt import STATUS
 from busenv.evaluation.game_log import GAMES, read_games
+from tests.support.programs import EXAMPLE, command
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="processes are looked up in /proc"
@@ -28,7 +29,8 @@ LIMIT = 10.0  # seconds in which a command ends, on a busy machine
 
 def test_ctrl_c_ends_a_rating_in_one_line(tmp_path: Path) -> None:
     """Ctrl-C after the first output."""
-    words = ["rate", "random", "greedy", "--games", "900000", "--workers", "2"]
+    program = f"exec:{command(EXAMPLE)}"
+    words = ["rate", "random", program, "--games", "900000", "--workers", "2"]
     words += ["--out", str(tmp_path / "out")]
     mark = str(tmp_path)
     with open(tmp_path / "errors", "w+") as errors:
@@ -41,7 +43,7 @@ def test_ctrl_c_ends_a_rating_in_one_line(tmp_path: Path) -> None:
         )
         assert process.stdout is not None
         process.stdout.read(1)
-        time.sleep(random.uniform(0, 5))
+        time.sleep(random.uniform(0, 2))
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         end = time.monotonic() + LIMIT
         process.communicate(timeout=LIMIT)

@@ -350,9 +350,10 @@ def compile_for_a_gpu(
     return ptx
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(LIBDEVICE is None, reason="needs numba-cuda and NVVM")
 @pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize("name", ["step", pytest.param("reset", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["step", "reset"])
 def test_kernels_compile_for_a_gpu(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from busenv.agents import make_agent
-from busenv.core.jit import kernel
-from busenv.core.rules.step import step
-from busenv.networks.compiled_network import Weights, make_workspace, read_weights
+from busenv.core import kernels
+from busenv.networks.compiled_network import Weights, read_weights
 from busenv.networks.inputs import Inputs
 from busenv.search.tree_search import pass_forced
 from busenv.train.expert_iteration import expert_selfplay
@@ -97,26 +96,21 @@ def test_an_interruption_does_not_wait_for_games(monkeypatch: pytest.MonkeyPatch
     interrupted.set()
 
 
-@kernel
-def play_on(games, board, actions, work):  # type: ignore[no-untyped-def]
-    """Take an action and the forced ones that follow in each game."""
-    for i in range(games.shape[0]):
-        step(games[i], board[0], actions[i])
-        pass_forced(games[i], board[0], work.bits)
-
-
 @pytest.mark.parametrize("bot", ["planner", "greedy"])
 def test_bots_in_self_play_act_as_the_agents_of_their_names(bot: str) -> None:
     """The agent's action mostly leads to the next sample; random tie breaks prevent equality."""
     weights = small_weights(1)
     parts, games = play(weights, 7, games=9, bot_share=1.0, bots=(bot,), full_search_share=1.0)
     same: dict[str, list[float]] = {"planner": [], "greedy": []}
+    bits = np.zeros((CITY.num_actions + 63) // 64, np.uint64)
     for samples, owners in zip(parts, games.seat_owner, strict=True):
         theirs = np.flatnonzero(owners[samples["game"]["seat"][:-1]] == BOTS[bot])
         for name, matches in same.items():
             states = samples["game"][theirs].copy()
             actions = make_agent(name).choose(states, CITY)
-            play_on(states, CITY.array, actions, make_workspace(weights))
+            assert kernels.step_games(states, CITY.array, actions) == -1
+            for state in states:
+                pass_forced(state, CITY.array[0], bits)
             matches += [a == b for a, b in zip(states, samples["game"][theirs + 1], strict=True)]
     assert len(same[bot]) > 200
     other = "greedy" if bot == "planner" else "planner"

@@ -1,12 +1,14 @@
 """Installations without extras, and modules with a command line."""
 
 import json
-import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+
+import pytest
 
 from busenv.cli.extras import missing_extras
 from tests.support.pages import ROOT
@@ -73,18 +75,19 @@ def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Pat
         assert error.endswith(end)
 
 
-def test_help_of_experiments_prints_usage_only(tmp_path: Path) -> None:
+def test_help_of_experiments_prints_usage_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["experiments", "--help"])
     for path in sorted(ROOT.glob("experiments/*.py")):
         if "argparse" in path.read_text(encoding="utf-8"):
-            done = subprocess.run(
-                [sys.executable, "-m", f"experiments.{path.stem}", "--help"],
-                cwd=tmp_path,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                capture_output=True,
-                text=True,
-            )
-            assert (done.returncode, done.stderr) == (0, "")
-            assert done.stdout.startswith("usage: ")
+            name = f"experiments.{path.stem}"
+            monkeypatch.delitem(sys.modules, name, raising=False)  # runpy would warn
+            with pytest.raises(SystemExit, match="0"):
+                runpy.run_module(name, run_name="__main__")
+            printed = capsys.readouterr()
+            assert (printed.out[:7], printed.err) == ("usage: ", "")
     assert not [*tmp_path.iterdir()]
 
 

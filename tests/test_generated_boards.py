@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 import math
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -27,7 +28,11 @@ DIGESTS = {
     "city": "4f756ccca442ec7a6f1cff73a1cef705fe1a7faf7ce162a5c634d7f7ae6d433b",
     "large": "4e37a1c2b834becf5425570380bc175587dc4987eabf20882d2930bc738b07e9",
 }
-SAMPLE = [generate_board(seed, size) for size in SIZES for seed in range(25)]
+
+
+@cache
+def sample() -> list[Board]:
+    return [generate_board(seed, size) for size in SIZES for seed in range(25)]
 
 
 def as_data(board: Board) -> dict:
@@ -51,7 +56,7 @@ def test_a_version_of_the_generator_never_changes(size: str) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_sizes(size: str) -> None:
     numbers = SIZES[size]
-    for board in (board for board in SAMPLE if board.name.split(":")[1] == size):
+    for board in (board for board in sample() if board.name.split(":")[1] == size):
         assert sizes_of(board) == (numbers.intersections, numbers.streets, sum(numbers.zones))
         zones = collections.Counter(site.zone for site in board.sites)
         assert tuple(zones[zone] for zone in (1, 2, 3, 4)) == numbers.zones
@@ -61,12 +66,12 @@ def test_sizes(size: str) -> None:
 
 
 def test_generated_boards_are_valid() -> None:
-    for board in SAMPLE:
+    for board in sample():
         assert make_board(as_data(board)).fingerprint == board.fingerprint
 
 
 def test_streets_are_straight_and_do_not_cross() -> None:
-    for board in SAMPLE[::5]:
+    for board in sample()[::5]:
         points = np.array([(i.x, i.y) for i in board.intersections], np.int64)
         for a, b in board.streets:
             assert SPACING - 20 <= math.dist(points[a], points[b]) <= LONGEST or {a, b} <= {

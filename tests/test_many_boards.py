@@ -30,8 +30,9 @@ def play(batch: Batch, steps: int = 400, seed: int = 3) -> list[bytes]:
     return seen
 
 
-@pytest.mark.parametrize("relative_types", [False, True])
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize(
+    ("mode", "relative_types"), [(AutoresetMode.NEXT_STEP, False), (AutoresetMode.SAME_STEP, True)]
+)
 def test_observations_and_masks_are_those_of_each_board(
     mode: AutoresetMode, relative_types: bool
 ) -> None:

@@ -37,8 +37,17 @@ NOTEBOOKS = {
 
 
 SHORTENED = {  # replacements for a shorter run of a notebook, in its code and in the expected texts
-    "2_benchmarking": {"(16, 64, 256, 1024, 4096)": "(16, 64)"},
-    "3_training": {"SECONDS = 60.0": "SECONDS = 4.0", "games=400": "games=40"},
+    "1_game_and_environment": {"- start < 0.5": "- start < 0.05"},
+    "2_benchmarking": {
+        "(16, 64, 256, 1024, 4096)": "(16, 64)",
+        "games=160": "games=90",
+        "192 games": "96 games",
+    },
+    "3_training": {
+        "SECONDS = 60.0": "SECONDS = 4.0",
+        "games: int = 128": "games: int = 16",
+        "games=400": "games=40",
+    },
     "4_what_agents_do": {
         '"greedy": 1000, "net:city-4": 400': '"greedy": 60, "net:city-4": 30',
         '"uct@2:100": 45, "az@2:city-4:100": 24': '"uct@2:100": 15, "az@2:city-4:16": 15',
@@ -46,15 +55,16 @@ SHORTENED = {  # replacements for a shorter run of a notebook, in its code and i
         "4,407": "360",
     },
     "5_your_own_agent_and_reward": {
-        "decisions: int = 32_768": "decisions: int = 4_096",
-        "games=192": "games=16",
+        "decisions: int = 32_768": "decisions: int = 2_048",
+        "games: int = 400": "games: int = 40",
+        "games=192": "games=8",
     },
-    "6_generated_boards": {"train:200": "train:20"},
+    "6_generated_boards": {"train:200": "train:20", "train:300": "train:30", "1024": "64"},
     "7_ppo_from_scratch": {
         "DECISIONS = 300_000": "DECISIONS = 10_000",
         "[agent], 96": "[agent], 16",
     },
-    "8_exploitability": {"(100_000, 300_000)": "(2_000, 4_000)", "[agent], 192": "[agent], 16"},
+    "8_exploitability": {"(100_000, 300_000)": "(2_000,)", "[agent], 192": "[agent], 16"},
 }
 
 

@@ -56,6 +56,8 @@ def invalid_messages(node: int, illegal: int) -> list[Case]:
 
 
 def test_invalid_messages_change_nothing(served: Served) -> None:
+    folder = served.server.store.folder
+    earlier = {*folder.glob("*.jsonl")}
     host = served.open(link := served.begin("me", "friend", "greedy", first_player=0, seed=3))
     links = host.latest["init"]["links"]
     addresses = {"host": link, "friend": links["seats"][1], "watch": links["spectator"]}
@@ -63,7 +65,7 @@ def test_invalid_messages_change_nothing(served: Served) -> None:
     host.send("delay", seconds=0)
     while host.my_turn()["node"] < 1:
         host.decide_first()
-    state, (file,) = host.my_turn(), served.server.store.folder.glob("*.jsonl")
+    state, (file,) = host.my_turn(), {*folder.glob("*.jsonl")} - earlier
     content, before = file.read_bytes(), states(served, addresses)
     legal = {choice["action"] for target in state["targets"] for choice in target["choices"]}
     for sender, message, code in invalid_messages(state["node"], min({*range(375)} - legal)):

@@ -17,7 +17,7 @@ def played_on(game: Game, seed: int, times: int) -> list[Game]:
     for index in range(times):
         copies.append(game.clone())
         state, board = copies[-1].arrays()
-        play_out(state, board, np.array([bits.seeded(np.uint64(seed), index)]))
+        play_out(state, board, np.array([bits.seeded(np.uint64(seed), index)], np.uint64))
     return copies
 
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -141,22 +140,18 @@ for line in sys.stdin:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_stopped_rating_leaves_no_process(tmp_path: Path, sent: signal.Signals) -> None:
+def test_a_killed_rating_leaves_no_process(tmp_path: Path) -> None:
     program, out = tmp_path / "slow.py", tmp_path / "run"
     program.write_text(SLOW)
     agent = f"exec:{sys.executable} {program}"
     command = [sys.executable, "-m", "busenv", "rate", agent, f"{agent} other"]
     command += ["--players", "3", "--games", "900", "--workers", "2", "--out", str(out)]
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for_games(run, out, 2)
     workers = children(run.pid)
     assert len(workers) >= 2
-    run.send_signal(sent)
-    _, errors = run.communicate()
-    assert run.returncode == (130 if sent == signal.SIGINT else -sent)
-    if sent == signal.SIGINT:
-        assert errors == "busenv: stopped\n"
+    run.kill()
+    run.wait()
     deadline = time.monotonic() + LIMIT
     programs = {int(pid) for pid in (tmp_path / "pids").read_text().split()}
     while any(Path(f"/proc/{pid}").exists() for pid in workers | programs):

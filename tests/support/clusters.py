@@ -1,13 +1,10 @@
 """Ray clusters of several small nodes on this machine."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from busenv.cluster import LOCAL_ENVIRONMENT
-from tests.support.pages import ROOT
 
 NODE = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
 ENVIRONMENT = {
@@ -48,13 +45,3 @@ def with_nodes(cluster: Any, count: int, **more: Any) -> Iterator[list[Any]]:
         for node in added:
             if node in cluster.worker_nodes:
                 cluster.remove_node(node, allow_graceful=False)
-
-
-def other_version(folder: Path) -> Path:
-    """A folder with a copy of busenv that has another version."""
-    package = folder / "busenv"
-    shutil.copytree(ROOT / "busenv", package, ignore=shutil.ignore_patterns("__pycache__"))
-    text = (package / "__init__.py").read_text(encoding="utf-8")
-    assert '__version__ = "' in text
-    (package / "__init__.py").write_text(text + '\n__version__ = "0.0.9"\n', encoding="utf-8")
-    return folder

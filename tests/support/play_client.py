@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from websockets.sync.client import connect
 
 from busenv.play.catalogue import Catalogue
@@ -33,12 +34,14 @@ class Served:
         self.origin = f"http://127.0.0.1:{self.port}"
         self._uvicorn = make_uvicorn_server(self.server, "127.0.0.1")
         self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        end = time.monotonic() + PATIENCE
-        while not self._uvicorn.started:
-            assert time.monotonic() < end
-            assert self._thread.is_alive()
-            time.sleep(0.01)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("busenv.play.server.MAX_WORKERS", 1)  # workers start slowly
+            self._thread.start()
+            end = time.monotonic() + PATIENCE
+            while not self._uvicorn.started:
+                assert time.monotonic() < end
+                assert self._thread.is_alive()
+                time.sleep(0.01)
 
     def _run(self) -> None:
         asyncio.run(self._uvicorn.serve(sockets=[self._socket]))
