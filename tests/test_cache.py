@@ -14,11 +14,15 @@ from busenv.core import jit, kernels
 from busenv.train.expert_iteration import expert_selfplay
 
 PROGRAM = """
+import sys, types
+sys.modules["busenv"] = types.ModuleType("busenv")  # avoids its slow imports
+sys.modules["busenv"].__path__ = ["busenv"]
 import numpy as np
-from busenv import load_board, Rules
 from busenv.core import kernels, state
-games = np.zeros(1, state.GAME)
-kernels.new_games(games, load_board("city").array, Rules().record(4), np.zeros(1, np.int64))
+games, board, rules = (np.zeros(1, dtype) for dtype in (state.GAME, state.BOARD, state.RULES))
+board["sites"] = 1
+board.flags.writeable = False  # as that of a Board: numba's type includes it
+kernels.new_games(games, board, rules, np.zeros(1, np.int64))
 print(games["power"][0], sum(len(s.cache_misses) for s in [kernels.new_games.stats]))
 """
 FOLDER = "busenv/core/__pycache__/kernels"

@@ -24,7 +24,7 @@ from busenv.networks.inference import draw_actions, make_policy, make_row_policy
 from busenv.networks.inputs import observe_inputs
 from busenv.networks.logits import action_probabilities
 from busenv.observation import observe_games
-from tests.support.networks import CITY, forward_rows, positions, random_network
+from tests.support.networks import CITY, positions, random_network
 from tests.support.worlds import random_board
 
 
@@ -44,10 +44,14 @@ def test_compiled_networks_agree_with_torch(kind: str, width: int) -> None:
     rows, masks = observe_inputs(games, CITY.array, network.inputs)
     with torch.no_grad():
         logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
-    compiled, outputs = forward_rows(network, rows, masks)
     assert np.abs(logits[masks]).max() > 1
-    np.testing.assert_allclose(compiled[masks], logits[masks], atol=1e-4)
-    np.testing.assert_allclose(outputs, values, atol=1e-4)
+    weights = read_weights(network)
+    work = make_workspace(weights)
+    for i, game in enumerate(games):
+        clear_previous_rows(work)
+        count = evaluate(game, CITY.array[0], weights, work)
+        np.testing.assert_allclose(work.logits[:count], logits[i, work.actions[:count]], atol=1e-4)
+        np.testing.assert_allclose(work.values, values[i], atol=1e-4)
     for temperature in (0.1, 1.0):
         shares = make_policy(network)(games, CITY, temperature)
         expected = action_probabilities(logits, masks, temperature)
@@ -61,10 +65,12 @@ def test_compiled_networks_read_rows_of_any_board_to_the_last_byte() -> None:
     rows, masks = observe_games(positions(60, board), board)
     rows[:, -9:] = 3
     with torch.no_grad():
-        logits, values = (part.numpy() for part in network(torch.from_numpy(rows)))
-    compiled, outputs = forward_rows(network, rows, masks)
-    np.testing.assert_allclose(compiled[masks], logits[masks], atol=1e-4)
-    np.testing.assert_allclose(outputs, values, atol=1e-4)
+        logits, values = network(torch.from_numpy(rows))
+    log_probs = torch.where(torch.from_numpy(masks), logits, -torch.inf).log_softmax(dim=1).numpy()
+    index = np.arange(len(rows))
+    actions, drawn, estimates = make_row_policy(network, 5)(rows, masks, index)
+    np.testing.assert_allclose(drawn, log_probs[index, actions], atol=1e-4)
+    np.testing.assert_allclose(estimates, values[:, 0], atol=1e-4)
 
 
 def test_compiled_networks_follow_weight_updates() -> None:

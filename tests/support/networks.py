@@ -8,12 +8,6 @@ import torch
 from busenv import EDITIONS, Board, Game, load_board
 from busenv.core.state import GAME
 from busenv.networks.board_network import BoardNetwork
-from busenv.networks.compiled_network import (
-    clear_previous_rows,
-    forward,
-    make_workspace,
-    read_weights,
-)
 from busenv.networks.factory import build_network
 from busenv.networks.mlp import Mlp
 
@@ -48,22 +42,6 @@ def random_network(
             spread = 1 / np.sqrt(weight.shape[-1])
             weight += torch.randn(weight.shape, generator=generator) * spread
     return network
-
-
-def forward_rows(
-    network: Mlp | BoardNetwork, rows: np.ndarray, masks: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Logits, zeros for illegal actions, and values of rows by the compiled network."""
-    weights = read_weights(network)
-    work, logits = make_workspace(weights), np.zeros(masks.shape, np.float32)
-    values = np.zeros((len(rows), len(work.values)), np.float32)
-    for i, (row, mask) in enumerate(zip(rows, masks, strict=True)):
-        legal = np.flatnonzero(mask)
-        work.row[:], work.actions[: len(legal)] = row, legal
-        clear_previous_rows(work)
-        forward(weights, work, len(legal), 0)
-        logits[i, legal], values[i] = work.logits[: len(legal)], work.values
-    return logits, values
 
 
 def small_network(width: int = 8, seed: int = 1) -> Mlp:
