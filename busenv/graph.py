@@ -29,14 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from busenv.core.map_rows import (
-    ROUNDABOUT,
-    STATION,
-    ZONE_SITES,
-    offsets_of,
-    split_map,
-    write_maps,
-)
+from busenv.core.map_rows import ROUNDABOUT, STATION, ZONE_SITES, offsets_of, split_map, write_maps
 from busenv.core.state import FIRST_BUILD
 from busenv.game.board import Board
 from busenv.game.board_specs import Boards, as_boards

@@ -242,9 +242,7 @@ def test_the_improved_policy_weighs_a_value_by_its_visits() -> None:
     assert weights[edges["action"][once]] == 0
 
 
-def test_the_tree_is_reused_within_a_game(
-    kind: Callable[..., SearchAgent],
-) -> None:
+def test_the_tree_is_reused_within_a_game(kind: Callable[..., SearchAgent]) -> None:
     agent, rng = kind("200"), random.Random(2)
     reused = forced = 0
     game, greedy = Game(4, seed=3), make_agent("greedy", seed=1)

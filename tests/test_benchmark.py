@@ -317,10 +317,7 @@ def test_the_commands_of_the_page_of_programs_run(
     [client], [commands] = blocks(page, "python"), blocks(page, "sh")
     (tmp_path / "player.py").write_text(client)
     monkeypatch.chdir(tmp_path)
-    limits = {
-        "benchmark": ["--workers", "1"],
-        "rate": ["--games", "1", "--workers", "1"],
-    }
+    limits = {"benchmark": ["--workers", "1"], "rate": ["--games", "1", "--workers", "1"]}
     outputs = []
     for line in commands.splitlines():
         _, *words = shlex.split(line)

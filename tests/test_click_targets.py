@@ -5,15 +5,7 @@ import random
 import pytest
 
 import busenv
-from busenv.game.actions import (
-    KINDS,
-    BoardAction,
-    Building,
-    Move,
-    Phase,
-    decode,
-    encode,
-)
+from busenv.game.actions import KINDS, BoardAction, Building, Move, Phase, decode, encode
 from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
 from busenv.render.phrases import describe_move

@@ -30,10 +30,7 @@ GAME = str(Path(busenv.__file__).parent / "pictures/game.json")
         ("show file.json:3", "only a .jsonl file has numbered games; name file.json alone"),
         ("replay GAME -o folder", "folder: Is a directory"),
         ("train folder", "folder is not a run folder: it has no run.json"),
-        (
-            "train quick --set method=dqn",
-            "method=dqn: input should be 'ppo'",
-        ),
+        ("train quick --set method=dqn", "method=dqn: input should be 'ppo'"),
         (
             "bench --against nowhere",
             "'nowhere' is neither a folder nor a commit of the current folder's repository: fatal:",

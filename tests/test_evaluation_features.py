@@ -7,14 +7,7 @@ import pytest
 import torch
 
 from busenv.core.state import GAME, MAX_PLAYERS
-from busenv.heuristics.evaluation import (
-    AT,
-    OWN,
-    WEIGHTS,
-    evaluate,
-    find_chances,
-    make_evaluation,
-)
+from busenv.heuristics.evaluation import AT, OWN, WEIGHTS, evaluate, find_chances, make_evaluation
 from busenv.heuristics.playout import playout
 from busenv.networks.evaluation_features import (
     CHANCE_SCALE,

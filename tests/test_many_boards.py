@@ -166,9 +166,7 @@ def test_boards_do_not_depend_on_the_seat_of_the_learner() -> None:
 
 
 @pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep", "Disabled"])
-def test_boards_of_a_large_set_are_generated_when_games_begin(
-    autoreset_mode: str,
-) -> None:
+def test_boards_of_a_large_set_are_generated_when_games_begin(autoreset_mode: str) -> None:
     """The games are those of a set whose boards exist."""
     few = Batch(4, board="generated:small:train:50", autoreset_mode=autoreset_mode)
     all_boards = BoardSet([f"generated:small:{seed}" for seed in range(50)])

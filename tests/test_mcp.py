@@ -86,9 +86,7 @@ def test_agents_and_boards_outside_the_lists_are_refused(tmp_path: Path) -> None
     asyncio.run(play())
 
 
-def test_the_command_serves_standard_input_and_output(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_serves_standard_input_and_output(capsys: pytest.CaptureFixture[str]) -> None:
     async def play() -> None:
         server = StdioServerParameters(command=BUSENV[0], args=[*BUSENV[1:], "--agent", "uct:5"])
         async with Client(server) as client:

@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busenv import (
-    EDITIONS,
-    REWARDS,
-    Game,
-    ObservationLayout,
-    load_board,
-)
+from busenv import EDITIONS, REWARDS, Game, ObservationLayout, load_board
 from busenv.game.board import BOARDS
 from busenv.observation import observe
 from busenv.render import game_text

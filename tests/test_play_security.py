@@ -120,10 +120,7 @@ def test_link_gives_access_to_its_own_seat_only(served: Served) -> None:
         page.close()
 
 
-@pytest.mark.parametrize(
-    "origin",
-    ["", "null", "http://evil.example", "http://127.0.0.1:1"],
-)
+@pytest.mark.parametrize("origin", ["", "null", "http://evil.example", "http://127.0.0.1:1"])
 def test_other_origins_are_refused(served: Served, origin: str) -> None:
     link = served.begin("me", "greedy", "greedy")
     with pytest.raises(InvalidStatus, match="403"):

@@ -7,15 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from busenv import (
-    EDITIONS,
-    Building,
-    Game,
-    Phase,
-    PositionError,
-    Rules,
-    encode,
-)
+from busenv import EDITIONS, Building, Game, Phase, PositionError, Rules, encode
 from busenv.game.board import make_board
 from busenv.observation import observe
 from tests.support.positions import CASES, at_phase, begun, same, step

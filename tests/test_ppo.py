@@ -14,13 +14,7 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.networks.factory import build_network
 from busenv.train import compute_gae, policies
 from busenv.train.config import PPOConfig
-from busenv.train.policies import (
-    compiled_policy,
-    evaluate,
-    sample,
-    torch_policy,
-    uses_bfloat16,
-)
+from busenv.train.policies import compiled_policy, evaluate, sample, torch_policy, uses_bfloat16
 from busenv.train.ppo import (
     LEARNER,
     Decisions,

@@ -9,13 +9,7 @@ from busenv.common.intervals import bootstrap
 from busenv.evaluation import tables as ratings
 from busenv.evaluation.rating_report import short_name
 from busenv.evaluation.schedule import Schedule
-from busenv.evaluation.tables import (
-    pair_table,
-    rate_agents,
-    result_table,
-    seat_rows,
-    seat_table,
-)
+from busenv.evaluation.tables import pair_table, rate_agents, result_table, seat_rows, seat_table
 from tests.support.ratings import THREE_AGENTS, games_of
 
 pytestmark = pytest.mark.usefixtures("few_resamples")

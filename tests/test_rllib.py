@@ -39,9 +39,7 @@ def test_margins_sum_to_zero_and_observations_fit_the_space(
     assert met == {*np.atleast_1d(num_players).tolist()}
 
 
-def test_rllib_ppo_updates_one_shared_policy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rllib_ppo_updates_one_shared_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_TMPDIR", "/tmp")
     ray.init("local", num_cpus=1, include_dashboard=False)  # not another test's cluster
     config = rllib.ppo_config(32, num_players=(3, 4, 5)).training(

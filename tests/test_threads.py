@@ -78,8 +78,7 @@ def test_an_illegal_action_is_named_and_changes_nothing(threads: int) -> None:
         wrong = actions.copy()
         wrong[[130, 199]] = env.batch.masks[[130, 199]].argmin(axis=1)
         with pytest.raises(
-            IllegalActionError,
-            match=r"of game 130 is illegal for seat \d in phase .*; sample",
+            IllegalActionError, match=r"of game 130 is illegal for seat \d in phase .*; sample"
         ):
             env.step(wrong)
         for name in ("games", "observations", "masks", "rewards", "illegal_actions"):

@@ -22,18 +22,9 @@ from busenv.game.rules import as_rules
 from busenv.train import ppo_run
 from busenv.train import run_training as training
 from busenv.train.config_files import read_config
-from busenv.train.learning_curve import (
-    CurvePoint,
-    draw_curve,
-    read_curve,
-    write_curve,
-)
+from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
 from busenv.train.ppo_run import PPORun
-from busenv.train.run_training import (
-    evaluate_against,
-    rating_interval,
-    run_training,
-)
+from busenv.train.run_training import evaluate_against, rating_interval, run_training
 from tests.support.commands import refusal
 from tests.support.training import SMALL_PPO, parameters, same_tensors
 from tests.support.worlds import write_town

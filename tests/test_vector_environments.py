@@ -54,10 +54,7 @@ def test_environments_share_settings_and_defaults() -> None:
             r"one of \['rgb_array'\]",
         ),
         (lambda: BusVecEnv(2, render_mode="ansi"), "render_mode is 'ansi'; allowed: None or"),
-        (
-            lambda: BusVecEnv(2, num_player=3),
-            r"Batch.__init__\(\) got an unexpected keyword",
-        ),
+        (lambda: BusVecEnv(2, num_player=3), r"Batch.__init__\(\) got an unexpected keyword"),
         (lambda: BusVectorEnv(2).reset(seed=[1]), "1 seeds; allowed: one, or 2 in a list"),
         (lambda: BusVectorEnv(2).reset(seed=[1, -1]), "seed is -1; allowed: a whole number"),
         (lambda: bus_v0.raw_env().reset(seed=-1), "seed is -1; allowed: a whole number"),
@@ -66,10 +63,7 @@ def test_environments_share_settings_and_defaults() -> None:
             "options has 'first_palyer'; allowed: num_players, rules",
         ),
         (lambda: BusVectorEnv(0), "num_envs is 0; allowed: 1 or more"),
-        (
-            lambda: BusVectorEnv(2).reset(options={"mask": 1}),
-            "options has 'mask'; allowed",
-        ),
+        (lambda: BusVectorEnv(2).reset(options={"mask": 1}), "options has 'mask'; allowed"),
         (lambda: bus_v0.raw_env().reset(options=1.0), "options is 1.0; allowed: None or a dict"),
     ],
 )

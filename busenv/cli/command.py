@@ -119,11 +119,7 @@ def add_rating_games(parser: argparse.ArgumentParser) -> None:
 
 def add_workers(parser: argparse.ArgumentParser, description: str) -> None:
     parser.add_argument(
-        "--workers",
-        type=positive(int),
-        metavar="N",
-        default=available_cores(),
-        help=description,
+        "--workers", type=positive(int), metavar="N", default=available_cores(), help=description
     )
 
 

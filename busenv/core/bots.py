@@ -118,9 +118,7 @@ class BotWorkspace(NamedTuple):
 def make_bot_workspace(actions: int) -> BotWorkspace:
     """Make a workspace for boards with a number of action ids."""
     return BotWorkspace(
-        np.zeros((actions + 63) // 64, np.uint64),
-        np.zeros(actions, np.int64),
-        np.zeros(1, GAME),
+        np.zeros((actions + 63) // 64, np.uint64), np.zeros(actions, np.int64), np.zeros(1, GAME)
     )
 
 
@@ -165,9 +163,7 @@ def run_bots(game, board, kinds, rng_states, taken):
     g, b = game[0], board[0]
     actions = np.int64(b.actions)
     work = BotWorkspace(  # made here, because passing the arrays takes longer
-        np.zeros((actions + 63) // 64, np.uint64),
-        np.zeros(actions, np.int64),
-        np.zeros(1, GAME),
+        np.zeros((actions + 63) // 64, np.uint64), np.zeros(actions, np.int64), np.zeros(1, GAME)
     )
     count = 0
     while count < taken.shape[0] and g.phase != OVER and kinds[g.seat] != 0:

@@ -14,13 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from busenv.core.batch_kernels import (
-    SAME_STEP,
-    move_range,
-    observe_range,
-    reward_range,
-    start_game,
-)
+from busenv.core.batch_kernels import SAME_STEP, move_range, observe_range, reward_range, start_game
 from busenv.core.bits import copy_bytes, seeded
 from busenv.core.bots import BotWorkspace
 from busenv.core.jit import kernel

@@ -26,13 +26,7 @@ from busenv.game.states import copy_state
 from busenv.observation import absolute_action
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import (
-    Illegal,
-    check_illegal,
-    check_options,
-    check_whole,
-    with_mask_hint,
-)
+from busenv.validation import Illegal, check_illegal, check_options, check_whole, with_mask_hint
 
 
 class BusEnv(gymnasium.Env[Observation, np.int64]):

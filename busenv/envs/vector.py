@@ -110,10 +110,7 @@ class BusVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
 
     def reset(
-        self,
-        *,
-        seed: int | Sequence[int] | None = None,
-        options: dict[str, Any] | None = None,
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start new games; without a seed, one is drawn from `np_random`.
 
@@ -217,11 +214,7 @@ class BusVectorEnv(VectorEnv):
 
 
 def make_vector(
-    num_envs: int = 1,
-    max_episode_steps: int | None = None,
-    *,
-    device: str = "cpu",
-    **settings: Any,
+    num_envs: int = 1, max_episode_steps: int | None = None, *, device: str = "cpu", **settings: Any
 ) -> BusVectorEnv | CudaVectorEnv:
     """Make a vector environment for `gymnasium.make_vec`, which has a setting for truncation.
 

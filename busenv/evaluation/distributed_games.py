@@ -17,12 +17,7 @@ from typing import Any, NamedTuple
 from busenv import cluster
 from busenv.agents.specs import runs_code
 from busenv.common.runs import RunError
-from busenv.evaluation.dependencies import (
-    Model,
-    build_agent,
-    file_hashes,
-    read_models,
-)
+from busenv.evaluation.dependencies import Model, build_agent, file_hashes, read_models
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import close_agents, play_game
 

@@ -19,13 +19,7 @@ from busenv.core.map_rows import (
     STREET_COLUMNS,
     find_offsets,
 )
-from busenv.core.state import (
-    FIRST_BUILD,
-    MAX_INTERSECTIONS,
-    MAX_SITES,
-    MAX_STREETS,
-    NUM_SPLITS,
-)
+from busenv.core.state import FIRST_BUILD, MAX_INTERSECTIONS, MAX_SITES, MAX_STREETS, NUM_SPLITS
 from busenv.networks.compiled_layers import add_rows, list_positive, relu
 from busenv.networks.inputs import Inputs
 

@@ -127,11 +127,7 @@ def make_app(server: Server, host: str) -> RequestGuard:
             Route("/static/{name}", static_file),
             WebSocketRoute("/play/{token}/socket", websocket),
         ],
-        exception_handlers={
-            RequestError: _error_response,
-            OSError: _not_saved,
-            404: _not_found,
-        },
+        exception_handlers={RequestError: _error_response, OSError: _not_saved, 404: _not_found},
         lifespan=lifespan,
     )
     return RequestGuard(app, host)

@@ -81,12 +81,7 @@ class Catalogue:
             "boards": [*self.boards],
             "city_boards": [name for name, board in self.boards.items() if is_city(board)],
             "agents": [
-                {
-                    "spec": spec,
-                    "name": name,
-                    "description": text,
-                    "city_only": spec in CITY_AGENTS,
-                }
+                {"spec": spec, "name": name, "description": text, "city_only": spec in CITY_AGENTS}
                 for spec, (name, text) in {**AGENTS, **trusted}.items()
             ],
             "default_opponent": DEFAULT_OPPONENT,

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from busenv.game.actions import (
-    ACTION_WORDS,
-    RESOLVED_IN,
-    Building,
-    Phase,
-    decode,
-    describe_action,
-)
+from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, Building, Phase, decode, describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
 

@@ -66,10 +66,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: Path,
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    games: dict[str, np.ndarray],
+    folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer, games: dict[str, np.ndarray]
 ) -> State | None:
     """Load a checkpoint into network, optimiser and running games; None without one.
 

@@ -18,11 +18,7 @@ from busenv.train.config import PRESETS, PPOConfig, Settings, unknown_setting
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
 
 AnyConfig = PPOConfig | ExpertConfig | FitConfig
-METHODS: dict[str, type[AnyConfig]] = {
-    "ppo": PPOConfig,
-    "expert": ExpertConfig,
-    "fit": FitConfig,
-}
+METHODS: dict[str, type[AnyConfig]] = {"ppo": PPOConfig, "expert": ExpertConfig, "fit": FitConfig}
 ALL_PRESETS: dict[str, AnyConfig] = {
     **PRESETS,
     # An hour.

@@ -68,13 +68,7 @@ def _point(texts: dict[str, str]) -> CurvePoint:
 
 
 @default_style()
-def draw_curve(
-    path: Path,
-    curve: list[CurvePoint],
-    title: str,
-    *,
-    players: int = 4,
-) -> None:
+def draw_curve(path: Path, curve: list[CurvePoint], title: str, *, players: int = 4) -> None:
     """Draw the learning curve as a PNG picture, with 95% intervals (Wilson 1927).
 
     players: per game of the ratings.

@@ -126,9 +126,7 @@ class TrainingRun:
         return network
 
     def _resume(
-        self,
-        network: nn.Module | None = None,
-        games: dict[str, np.ndarray] | None = None,
+        self, network: nn.Module | None = None, games: dict[str, np.ndarray] | None = None
     ) -> State | None:
         """Restore the folder's checkpoint; None without one, ValueError if it does not fit.
 

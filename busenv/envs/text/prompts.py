@@ -83,10 +83,7 @@ class Prompts:
         """Describe a game to the player to decide, or its result when it is over."""
         position = self._names.position(game.position())
         you = "" if game.is_over else f"You are seat {position.current_player}. "
-        lines = [
-            f"{you}{headline(position)}.",
-            describe_position(self._names.board, position),
-        ]
+        lines = [f"{you}{headline(position)}.", describe_position(self._names.board, position)]
         text = self._names.words("\n".join(lines))
         if self._list_actions and not game.is_over:
             shown = sorted((self._names.ids[a], self.words[a]) for a in game.legal_actions())

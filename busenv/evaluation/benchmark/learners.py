@@ -21,11 +21,7 @@ from busenv.envs.sb3 import BusVecEnv
 from busenv.evaluation.benchmark.results import Entry
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.config_files import AnyConfig
-from busenv.train.expert_iteration.expert_config import (
-    ExpertConfig,
-    FitConfig,
-    SelfPlayConfig,
-)
+from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig, SelfPlayConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.expert_iteration.selfplay_run import run_selfplay
 from busenv.train.ppo_run import PPORun
@@ -183,10 +179,7 @@ LEARNERS = {
     ),
     "imitation": BenchmarkLearner(
         "imitation of the search uct:50",
-        {
-            "network": "seats",
-            "learning_rate": 1e-3,
-        },
+        {"network": "seats", "learning_rate": 1e-3},
         FitRun,
         FitConfig(),
         teacher="uct:50",

@@ -27,12 +27,7 @@ from busenv.networks.compiled_network import Workspace, write_inputs
 from busenv.networks.evaluation_features import FeatureWorkspace
 from busenv.networks.logits import SEAT_VALUES
 from busenv.search.az_search import AzSearchState, AzSettings, read_evaluation, read_result
-from busenv.search.sequential_halving import (
-    PROGRESS,
-    begin_halving,
-    next_candidate,
-    sample_logits,
-)
+from busenv.search.sequential_halving import PROGRESS, begin_halving, next_candidate, sample_logits
 from busenv.search.solver import all_seats
 from busenv.search.tree import EDGE, MAX_DEPTH, NODE, Tree, child_of, reroot, set_root
 from busenv.search.tree_search import absorb, descend, pass_forced

@@ -119,10 +119,7 @@ def split_by_size(samples: np.ndarray, boards: Board | GeneratedBoards) -> list[
 
 
 def make_batch(
-    samples: np.ndarray,
-    boards: Board | GeneratedBoards,
-    value_target_mix: float,
-    inputs: Inputs,
+    samples: np.ndarray, boards: Board | GeneratedBoards, value_target_mix: float, inputs: Inputs
 ) -> TrainingBatch:
     """Convert samples (SAMPLE, (N,)), whose boards have one size, to a batch.
 
