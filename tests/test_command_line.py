@@ -12,6 +12,7 @@ import busenv
 from busenv import cli
 from busenv.cli.command import new_folder
 from tests.support.commands import refusal
+from tests.support.tables import help_text
 
 GAME = str(Path(busenv.__file__).parent / "pictures/game.json")
 
@@ -54,18 +55,8 @@ def test_the_bare_command_prints_help(capsys: pytest.CaptureFixture) -> None:
     assert "usage: busenv" in capsys.readouterr().out
 
 
-def help_of(capsys: pytest.CaptureFixture, *arguments: str) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        cli.main([*arguments, "--help"])
-    assert stopped.value.code == 0
-    return capsys.readouterr().out
-
-
-def test_help_lists_commands_with_examples(
-    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    text = help_of(capsys)
+def test_help_lists_commands_with_examples() -> None:
+    text = help_text()
     assert max(map(len, text.splitlines())) <= 80
     for title, group in cli.GROUPS.items():
         lines = text[text.index(f"{title}:") :].splitlines()[1:]
@@ -75,11 +66,8 @@ def test_help_lists_commands_with_examples(
 
 
 @pytest.mark.parametrize("name", [*cli.COMMANDS])
-def test_every_command_has_examples_that_parse(
-    name: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    text = help_of(capsys, name)
+def test_every_command_has_examples_that_parse(name: str) -> None:
+    text = help_text(name)
     assert max(map(len, text.splitlines())) <= 80
     for example in cli.COMMANDS[name].examples:
         assert f"  {example}" in text

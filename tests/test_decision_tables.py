@@ -6,18 +6,11 @@ import pytest
 
 from busenv import Game, GameDataset, Phase, Rules, load_board
 from busenv.evaluation import decision_table, estimate_table
-
-
-def played(seed: int, decisions: int = 10_000) -> Game:
-    """A random game of three players."""
-    game, rng = Game(3, seed=seed), np.random.default_rng(seed)
-    while not game.is_over and len(game.history) < decisions:
-        game.step(int(rng.choice(game.legal_actions())))
-    return game
+from tests.support.play import played
 
 
 def test_rows_are_the_decisions_of_games_and_datasets() -> None:
-    games = [played(0), played(1)]
+    games = [played(3, 0), played(3, 1)]
     table = decision_table(games)
     assert [*table.columns] == ["game", "ply", "round", "phase", "seat", "action", "points", "won"]
     second = table[table["game"] == 1]
@@ -46,7 +39,7 @@ def test_rows_are_the_decisions_of_games_and_datasets() -> None:
 
 
 def test_estimates_of_positions() -> None:
-    games = [played(0, 30), played(1, 40)]
+    games = [played(3, 0, plies=30), played(3, 1, plies=40)]
     table = estimate_table("uct:20", games)
     for number, game in enumerate(games):
         rows = table[table["game"] == number]
@@ -63,8 +56,8 @@ def test_estimates_of_positions() -> None:
 def test_values_of_the_last_decision_follow_the_results() -> None:
     won, lost = 0, 0
     for seed in range(20):
-        finished = played(seed)
-        game = played(seed, len(finished.history) - 1)
+        finished = played(3, seed)
+        game = played(3, seed, plies=len(finished.history) - 1)
         # Two threads: values are those of both trees.
         for row in estimate_table("uct@2:50", [game]).dropna().itertuples():
             after = game.clone()

@@ -13,26 +13,16 @@ from busenv.envs.observation_format import ObservationFormat
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import observe, observe_games
 from tests.support.play import picks, played
+from tests.support.positions import at_ply
 
 CITY = load_board("city")
-
-
-def some_games(number: int) -> np.ndarray:
-    """States along random games of 3 to 5 players."""
-    games = []
-    for k in range(number):
-        done = played(3 + k % 3, seed=k)
-        game = Game(done.num_players, first_player=done.first_player)
-        for action in done.history[: 7 * k]:
-            game.step(action)
-        games.append(game.arrays()[0])
-    return np.concatenate(games)
 
 
 @pytest.fixture(scope="module")
 def games() -> tuple[np.ndarray, np.ndarray]:
     """Observations and masks along some games."""
-    return observe_games(some_games(20), CITY)
+    some = [at_ply(played(3 + k % 3, seed=k), 7 * k).arrays()[0] for k in range(20)]
+    return observe_games(np.concatenate(some), CITY)
 
 
 def test_scaled_rows_are_in_0_to_1_and_zero_only_where_bytes_are(

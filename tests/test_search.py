@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +15,7 @@ from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
 from busenv.core.state import OVER
 from busenv.game.board import make_board
-from busenv.heuristics import evaluation
-from busenv.heuristics.evaluation import (
-    COUNT,
-    FEATURES,
-    STAGES,
-    WEIGHTS,
-    compute_features,
-    make_evaluation,
-)
+from busenv.heuristics.evaluation import FEATURES, compute_features, make_evaluation
 from busenv.heuristics.playout import playout_action
 from busenv.search.uct_search import UctSettings
 from tests.support.worlds import random_board, random_rules
@@ -111,15 +101,6 @@ def test_bytes_are_subtracted_side_by_side() -> None:
         difference = np.uint64(subtract_bytes(some.view(np.uint64)[0], other.view(np.uint64)[0]))
         expected = np.maximum(some.astype(int) - other, 0)
         assert np.array([difference]).view(np.uint8).tolist() == expected.tolist()
-
-
-def test_weights_file_has_every_stage_and_feature() -> None:
-    named = json.loads(Path(evaluation.__file__).with_name("weights.json").read_text())
-    assert [*named] == [*STAGES]
-    assert all([*weights] == [*FEATURES] for weights in named.values())
-    assert WEIGHTS.shape == (4, COUNT)
-    assert np.isfinite(WEIGHTS).all()
-    assert (WEIGHTS[:, FEATURES.index("points")] > 0).all()
 
 
 @kernel
