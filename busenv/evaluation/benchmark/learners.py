@@ -13,12 +13,12 @@ from rich.console import Console
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from busenv.agents import from_policy
 from busenv.agents.policy_agent import FunctionAgent
 from busenv.envs.sb3 import BusVecEnv
 from busenv.evaluation.benchmark.results import Entry
+from busenv.rewards import as_reward
 from busenv.train.config import PRESETS, PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig, SelfPlayConfig
@@ -29,21 +29,6 @@ from busenv.train.training_run import MODEL, TrainingRun
 
 ROLLOUT_STEPS = 64  # of each environment in a rollout of OneSeatRun
 POLICY = "policy.zip"  # that OneSeatRun saves
-
-
-class _ScaledRewards(VecEnvWrapper):
-    """Environments whose rewards are divided by a unit."""
-
-    def __init__(self, venv: BusVecEnv, unit: float) -> None:
-        super().__init__(venv)
-        self._unit = unit
-
-    def reset(self) -> Any:
-        return self.venv.reset()
-
-    def step_wait(self) -> Any:
-        observations, rewards, ends, infos = self.venv.step_wait()
-        return observations, rewards / self._unit, ends, infos
 
 
 def one_seat_agent(path: str | MaskableActorCriticPolicy) -> FunctionAgent:
@@ -68,17 +53,23 @@ class OneSeatRun(TrainingRun):
 
     def __init__(self, config: PPOConfig, folder: Path) -> None:
         super().__init__(config, folder)
+        write = as_reward(config.reward)
+
+        def reward(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+            write(before, after, rewards)
+            rewards /= config.reward_unit
+
         games = BusVecEnv(
             config.games,
             opponents=config.bots[0],
             num_players=config.players,
             rules=self.rules,
             board=self.board,
-            reward=config.reward,
+            reward=reward,
         )
         self._ppo = MaskablePPO(
             "MlpPolicy",
-            _ScaledRewards(games, config.reward_unit),
+            games,
             n_steps=ROLLOUT_STEPS,
             policy_kwargs={"net_arch": [config.width] * 2},
             device="cpu",

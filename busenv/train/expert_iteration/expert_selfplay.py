@@ -242,7 +242,7 @@ class SelfPlayPayload(NamedTuple):
     boards: Board | GeneratedBoards
 
 
-def draw_boards(
+def draw_board_index(
     boards: Board | GeneratedBoards, count: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draw the indices of boards of a set uniformly at random: int64, (count,).
@@ -269,7 +269,7 @@ def draw_games(
     seeds = np.array([seeded(seed, i) for i in range(count)], np.uint64)
     records = {n: rules.record(n)[0] for n in settings.players}
     game_rules = np.array([records[int(n)] for n in num_players], RULES)
-    board_index = draw_boards(boards, count, rng)
+    board_index = draw_board_index(boards, count, rng)
     return GameSpecs(seeds, game_rules, first_players, num_players, seat_owner, board_index)
 
 

@@ -34,7 +34,7 @@ from busenv.train.expert_iteration.expert_selfplay import (
     GameSpecs,
     SearchPlay,
     SelfPlayPayload,
-    draw_boards,
+    draw_board_index,
     draw_games,
     run_games,
 )
@@ -154,7 +154,7 @@ def _agent_games(
     num_parts = 1 if isinstance(boards, Board) else PART_GAMES
     num_players = np.resize(config.players, (num_parts, PART_GAMES // num_parts)).astype(np.int64)
     parts = []
-    for index, counts in zip(draw_boards(boards, num_parts, rng), num_players, strict=True):
+    for index, counts in zip(draw_board_index(boards, num_parts, rng), num_players, strict=True):
         samples = play_agent_games(
             agent, board_at(boards, index), as_rules(config.rules),
             num_players=counts, sample_share=config.full_search_share, rng=rng,
