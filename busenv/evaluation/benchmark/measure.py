@@ -63,19 +63,19 @@ def bench_learner(
 ) -> BenchmarkResult:
     """Train and measure the learner of LEARNERS that an entry names.
 
-    workers: processes; each measures one run at a time, and the runs share out any that are left
-    as threads. Returns the result, which is also in the folder. RunError when the folder is in use
-    or holds other runs, or when a process dies.
+    workers: number of processes. Each measures one run at a time; with more processes than runs,
+    each run has several cores. Returns the result, which is also in the folder. RunError when the
+    folder is in use or holds other runs, or when a process dies.
     """
     bench = partial(_bench_learner, entry)
     return _bench_all(entry, seeds, bench, {"learner": entry.name}, folder, console, workers)
 
 
-def _bench_learner(entry: Entry, seed: int, folder: Path, threads: int) -> RunResult:
+def _bench_learner(entry: Entry, seed: int, folder: Path, cores: int) -> RunResult:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     learner = LEARNERS[entry.name]
-    config = learner.config(entry, seed, threads)
+    config = learner.config(entry, seed, threads=cores)
     start = time.process_time()
     run = learner.start(config, entry.decisions, folder)
     core_seconds = time.process_time() - start if learner.teacher else 0.0
@@ -87,7 +87,7 @@ def _bench_learner(entry: Entry, seed: int, folder: Path, threads: int) -> RunRe
         decisions=run.decisions,
         curve=curve,
         panel=_play(run.agent, PANEL, entry.players),
-        exploiter=_exploit(learner.agent.format(folder), entry.players, seed, folder, threads),
+        exploiter=_exploit(learner.agent.format(folder), entry.players, seed, folder, cores),
     )
 
 
@@ -107,17 +107,17 @@ def bench_agents(
 
 
 def _bench_agent(
-    entry: Entry, specs: Sequence[str], number: int, folder: Path, threads: int
+    entry: Entry, specs: Sequence[str], number: int, folder: Path, cores: int
 ) -> RunResult:
     spec, players = specs[number], entry.players
     with closing(make_agent(spec)) as agent:
         kind = parse_spec(spec).kind
         if kind in ("exec", "llm"):  # several processes, forfeits
-            panel = _play_by_game(spec, players, folder, threads)
+            panel = _play_by_game(spec, players, folder, workers=cores)
         else:
             panel = _play(agent, PANEL, players)
         is_fast = not agent.single_game_only and kind not in ("uct", "az")
-    exploiter = _exploit(spec, players, number, folder, threads) if is_fast else None
+    exploiter = _exploit(spec, players, number, folder, cores) if is_fast else None
     return RunResult(
         seed=number, decisions=entry.decisions, curve=(), panel=panel, exploiter=exploiter
     )
@@ -162,7 +162,7 @@ def _results(
 ) -> Iterator[RunResult]:
     """Measure the runs that are not finished, several at once, and yield all in order."""
     at_once = min(workers, len(seeds))
-    measure = partial(_measure, bench, folder, threads=workers // at_once)
+    measure = partial(_measure, bench, folder, cores=workers // at_once)
     if at_once == 1:
         yield from map(measure, seeds)
         return
@@ -174,14 +174,14 @@ def _results(
 
 
 def _measure(
-    bench: Callable[[int, Path, int], RunResult], folder: Path, seed: int, threads: int
+    bench: Callable[[int, Path, int], RunResult], folder: Path, seed: int, cores: int
 ) -> RunResult:
     """Measure a run unless its folder has the result."""
     run_folder = folder / f"seed-{seed}"
     measured = run_folder / MEASURED
     if not measured.exists():
         run_folder.mkdir(exist_ok=True)
-        run = bench(seed, run_folder, threads)
+        run = bench(seed, run_folder, cores)
         write_whole(measured, run.model_dump_json(indent=1) + "\n")
     return parse(RunResult, read_bounded(measured))
 
@@ -228,12 +228,12 @@ def _play_by_game(spec: str, players: int, folder: Path, workers: int) -> dict[s
     return counts
 
 
-def _exploit(spec: str, players: int, seed: int, folder: Path, threads: int) -> WinCount:
+def _exploit(spec: str, players: int, seed: int, folder: Path, cores: int) -> WinCount:
     """Train an exploiter of an agent in a subfolder; returns its games against copies."""
     games = EXPLOITER_BLOCKS * players**2
     config = exploiter_config(spec, players=players, decisions=EXPLOITER_DECISIONS, games=games)
-    config = config.changed({"seed": seed, "threads": threads})
-    shutil.rmtree(folder / "exploiter", ignore_errors=True)  # a stopped one may have other threads
+    config = config.changed({"seed": seed, "threads": cores})
+    shutil.rmtree(folder / "exploiter", ignore_errors=True)  # one that was stopped is repeated
     _, curve = run_training(config, folder / "exploiter", Console(quiet=True))
     return WinCount(games=games, wins=round(curve[-1].wins[spec] * games))
 
