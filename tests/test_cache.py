@@ -116,6 +116,11 @@ def test_a_filled_cache_is_read_before_another_folder_is_written(root: Path) -> 
     assert not (root / "chosen").exists()
 
 
+def test_code_without_bounds_checks_is_not_used_with_them(root: Path) -> None:
+    assert run(root) == (2, 0)
+    assert run(root, NUMBA_BOUNDSCHECK="1") == (2, 1)
+
+
 def test_python_without_compilation_warns_in_one_sentence(root: Path) -> None:
     done = start(root, NUMBA_DISABLE_JIT="1")
     assert "busenv needs compiled kernels: unset NUMBA_DISABLE_JIT" in done.stderr

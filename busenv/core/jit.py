@@ -112,7 +112,9 @@ class KernelCache(caching.FunctionCache):
     def _file_name(self, sig: Any, codegen: Any) -> str:
         """The name of a signature's file, which the code of an edited source replaces."""
         signature, target, (_, closure) = self._index_key(sig, codegen)
-        variant = repr((numba.__version__, sys.version_info[:2], signature, target, closure))
+        checked = bool(config.BOUNDSCHECK)  # numba's key ignores it
+        versions = numba.__version__, sys.version_info[:2]
+        variant = repr((versions, checked, signature, target, closure))
         return f"{re.sub('[<>]', '', self._prefix)}.{_digest(variant.encode()).hex()[:16]}.nbc"
 
 
