@@ -66,10 +66,20 @@ def reward_kind(reward: str | Reward) -> int:
 def as_reward(reward: str | Reward) -> Reward:
     """Return the function of a reward that is given by name or as a function.
 
-    The states that it receives must be copies. Raises ValueError as `reward_kind` does.
+    Raises ValueError as `reward_kind` does.
     """
     kind = reward_kind(reward)
-    return partial(call_reward, reward) if callable(reward) else partial(core.write_rewards, kind)
+    return (
+        partial(_call_with_copies, reward)
+        if callable(reward)
+        else partial(core.write_rewards, kind)
+    )
+
+
+def _call_with_copies(
+    reward: Reward, before: np.ndarray, after: np.ndarray, rewards: np.ndarray
+) -> None:
+    call_reward(reward, before.copy(), after.copy(), rewards)
 
 
 def call_reward(

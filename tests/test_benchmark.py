@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import pickle
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -52,11 +53,18 @@ ONE_SEAT_SETTINGS = {**PPO_SETTINGS, "games": 8, "bots": ("greedy",)}
 TINY = 800  # decisions: a rollout of four games is a little less
 
 
+class PicklingPool(ThreadPoolExecutor):
+    """Threads that receive functions as processes do."""
+
+    def map(self, function: Callable[..., Any], *items: Any, **more: Any) -> Iterator[Any]:
+        return super().map(pickle.loads(pickle.dumps(function)), *items, **more)
+
+
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A small panel, small learners, and runs in threads; without the bundled results, which have
     the full panel."""
-    monkeypatch.setattr(measure, "worker_pool", lambda workers, _: ThreadPoolExecutor(workers))
+    monkeypatch.setattr(measure, "worker_pool", lambda workers, _: PicklingPool(workers))
     monkeypatch.setitem(benchmark_report.SHOWN, protocol.NAME, ("random",))
     monkeypatch.setattr(measure, "EXPLOITER_DECISIONS", 500)
     monkeypatch.setattr(measure, "EXPLOITER_BLOCKS", 1)

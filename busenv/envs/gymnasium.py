@@ -172,7 +172,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
             illegal = True
         self._opponents.play_game(game, self.seat, self._rng_states)
         self._rewards[:] = 0
-        self._reward(before, copy_state(game.arrays()[0]), self._rewards)
+        self._reward(before, game.arrays()[0], self._rewards)
         if self.render_mode == "human":
             self.render()
         observation, info = self._observe(illegal)

@@ -278,7 +278,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
     def _compute_rewards(self, after: np.ndarray) -> None:
         """Compute the rewards since they were last computed."""
         self._reward_row[:] = 0
-        self._reward(self._rewarded_state, copy_state(after), self._reward_row)
+        self._reward(self._rewarded_state, after, self._reward_row)
         self._rewarded_state = after
         rewards = self._reward_row[0].tolist()
         self._set_rewards({agent: rewards[self._seats[agent]] for agent in self.agents})
