@@ -4,7 +4,7 @@
     win         in the last step  winner 1, others -1/(n-1)         zero            -1/(n-1)..1
     rank        in the last step  linear: 1 for first, -1 for last  zero            -1..1
     margin      in every step     own points minus others' mean     zero            about -20..20
-    deliveries  in every step     passengers delivered (R17)        0 or 1          0..about 20
+    deliveries  in every step     passengers delivered (R17)        0 or more       0..about 20
     shaped      in every step     win, and change of a potential    zero            -1/(n-1)..1
 
 Points are deliveries minus time stones (R20), so `margin` sums to the final margin over a game, and

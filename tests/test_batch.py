@@ -233,3 +233,13 @@ def test_states_of_other_batches_are_refused(
     with pytest.raises(ValueError, match=message):
         batch.restore(state)
     assert batch.games.tobytes() == before
+
+
+def test_states_with_other_players_are_refused() -> None:
+    batch = Batch(6)
+    batch.reset(1)
+    state = batch.state()
+    with pytest.raises(ValueError, match=r"games of the state have \[4\] players; allowed: \[3\]"):
+        Batch(6, num_players=3).restore(state)
+    with pytest.raises(ValueError, match="with one seat of 0 in each game"):
+        Batch(6, opponents="greedy").restore(state)

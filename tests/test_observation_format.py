@@ -53,7 +53,7 @@ def test_keys_that_are_no_pair_of_names_are_refused(keys: Any) -> None:
         ObservationFormat(CITY, keys)
 
 
-@pytest.mark.parametrize("dtype", ["float64", None, int])
+@pytest.mark.parametrize("dtype", ["float64", None, int, "float_32"])
 def test_unknown_observation_dtypes_are_refused(dtype: Any) -> None:
     with pytest.raises(ValueError, match=r"observation_dtype is .*allowed: one of \['uint8', "):
         ObservationFormat(CITY, None, dtype)

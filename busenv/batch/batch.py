@@ -327,7 +327,7 @@ class Batch:
         batch and for one that is not valid. Nothing changes then.
         """
         arrays = self._arrays
-        check_state(state, self.state(), self.boards, arrays.kinds)
+        check_state(state, self.state(), self.boards, self.player_counts, arrays.kinds)
         with self._threads.exclusive():
             self._threads.close_step()
             self.boards.build(state["board_index"])

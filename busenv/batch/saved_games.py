@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -33,12 +33,13 @@ def check_state(
     state: Mapping[str, np.ndarray],
     empty: Mapping[str, np.ndarray],
     boards: BoardSet,
+    player_counts: Sequence[int],
     kinds: np.ndarray,
 ) -> None:
     """Raise ValueError for a state that the games of a batch cannot continue from.
 
-    empty: arrays of the batch's dtypes and shapes. kinds: of players, as in
-    `busenv.core.batch_kernels.Arrays`.
+    empty: arrays of the batch's dtypes and shapes. player_counts: of its games. kinds: of players,
+    as in `busenv.core.batch_kernels.Arrays`.
     """
     if state.keys() != empty.keys():
         raise ValueError(f"the state has the arrays {[*state]}; allowed: {[*empty]}")
@@ -57,11 +58,18 @@ def check_state(
         values = state[name].view(np.uint8) if name == "needs_reset" else state[name]
         if ((values < 0) | (values >= limit)).any():
             raise ValueError(f"{name} of the state has a value outside of 0 to {limit - 1}")
-    owners = np.unique(state["seat_owners"])
-    if kinds[1] and not np.isin(owners, kinds).all():
-        raise ValueError(
-            f"seat_owners of the state has the players {owners.tolist()}; allowed with these "
-            f"opponents: {np.unique(kinds).tolist()}"
-        )
     for board in np.unique(index):
         check_games(state["games"][index == board], boards[board])
+    num_players = state["games"]["players"]
+    if not np.isin(num_players, player_counts).all():
+        raise ValueError(
+            f"games of the state have {np.unique(num_players).tolist()} players; allowed: "
+            f"{[*player_counts]}"
+        )
+    owners = np.unique(state["seat_owners"])
+    learner = (state["seat_owners"] == 0) & (np.arange(MAX_PLAYERS) < num_players[:, None])
+    if kinds[1] and not (np.isin(owners, kinds).all() and (learner.sum(axis=1) == 1).all()):
+        raise ValueError(
+            f"seat_owners of the state has the players {owners.tolist()}; allowed with these "
+            f"opponents: {np.unique(kinds).tolist()}, with one seat of 0 in each game"
+        )

@@ -51,7 +51,11 @@ class ObservationFormat:
         observation_keys: Sequence[str] | None = None,
         observation_dtype: DTypeLike = "uint8",
     ) -> None:
-        layout, dtype = ObservationLayout(board), np.dtype(observation_dtype)
+        layout = ObservationLayout(board)
+        try:
+            dtype = np.dtype(observation_dtype)
+        except TypeError:
+            dtype = np.dtype(object)
         if dtype.name not in DTYPES:
             raise ValueError(
                 f"observation_dtype is {observation_dtype!r}; allowed: one of {[*DTYPES]}"

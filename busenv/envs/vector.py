@@ -136,8 +136,8 @@ class BusVectorEnv(VectorEnv):
     ) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take one action in every game. actions: whole numbers, (N,).
 
-        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does; only a
-        failing reward function leaves a change.
+        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does. After
+        AgentError, or an error of a reward function, only `reset` is allowed.
         """
         batch = self.batch
         batch.step(actions)

@@ -91,8 +91,10 @@ class BoardSet(Sequence[Board]):
     def __init__(self, boards: Sequence[Board | str]) -> None:
         if not isinstance(boards, Sequence) or isinstance(boards, (str, bytes)) or not boards:
             raise BoardError(f"boards is {quote(boards)}; allowed: one board or more in a list")
-        self.boards = boards if isinstance(boards, GeneratedBoards) else [*boards]
-        self._first = as_board(boards[0])
+        self.boards: Sequence[Board] = (
+            boards if isinstance(boards, GeneratedBoards) else [as_board(board) for board in boards]
+        )
+        self._first = self.boards[0]
         self._records = np.zeros(len(boards), BOARD)  # takes memory where it is written
         self.records = self._records.view()
         self.records.flags.writeable = False
@@ -129,7 +131,7 @@ class BoardSet(Sequence[Board]):
         return len(self.boards)
 
     def __getitem__(self, index: int) -> Board:  # type: ignore[override]  # no slices
-        return as_board(self.boards[index])
+        return self.boards[index]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
