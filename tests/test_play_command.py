@@ -1,5 +1,6 @@
 """`busenv play`: killed, stopped, with invalid options; `busenv.play` in a notebook."""
 
+import asyncio
 import json
 import re
 import resource
@@ -17,7 +18,10 @@ import pytest
 
 from busenv import Game, Rules, load_board
 from busenv.common.keyboard_interrupt import STATUS
-from busenv.play import agent_pool, play
+from busenv.game.board import BOARDS
+from busenv.game.rules import as_rules
+from busenv.play import agent_pool, notebook, play
+from busenv.play.agent_pool import AgentPool
 from busenv.play.catalogue import analyst_of
 from busenv.play.launch import addresses, local_address, make_catalogue
 from tests.support.commands import refusal
@@ -149,6 +153,38 @@ def test_the_catalogue_contains_agents_of_the_command_line() -> None:
     assert catalogue.to_dict()["editions"][0]["name"] == "splotter-1999"
 
 
+def test_a_board_and_rules_with_names_of_others_are_offered_beside_them(tmp_path: Path) -> None:
+    city = json.loads((BOARDS / "city.json").read_text())
+    del city["sites"][-1]
+    board, rules = tmp_path / "map.json", tmp_path / "condensed.json"
+    board.write_text(json.dumps(city))
+    rules.write_text(json.dumps({**as_rules("condensed").to_dict(), "bus_limit": 3}))
+    catalogue = make_catalogue([], rules, board)
+    assert [*catalogue.boards][:2] == ["city (custom)", "city"]
+    assert catalogue.boards["city"].fingerprint == load_board("city").fingerprint
+    assert next(iter(catalogue.rules)) == "condensed (custom)"
+    assert catalogue.rules["condensed"] == as_rules("condensed")
+
+
+def test_a_call_to_a_cold_worker_may_be_cancelled() -> None:
+    """The worker goes on to load, and serves the next call."""
+
+    async def cancel_and_call() -> tuple[bool, int]:
+        pool = AgentPool(1)
+        executor = pool._workers[0].executor
+        first = asyncio.create_task(pool.call(agent_pool.act, "uct:2", "", Game(seed=1)))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        action = await pool.call(agent_pool.act, "uct:2", "", Game(seed=1))
+        is_same = pool._workers[0].executor is executor
+        await pool.close()
+        return is_same, action
+
+    is_same, action = asyncio.run(cancel_and_call())
+    assert is_same
+    assert action in Game(seed=1).legal_actions()
+
+
 def test_addresses_of_the_server() -> None:
     assert local_address("0.0.0.0", 80) == "http://127.0.0.1:80"
     assert local_address("::1", 80) == "http://[::1]:80"
@@ -157,7 +193,7 @@ def test_addresses_of_the_server() -> None:
 
 
 def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
-    frame = play("me", "greedy", "greedy", first_player=0, seed=5, folder=tmp_path, height=700)
+    frame = play("me", "uct:7", "greedy", first_player=0, seed=5, folder=tmp_path, height=700)
     assert (frame.width, frame.height) == ("100%", 700)
     origin = frame.src.partition("/play/")[0]
     page = PageClient(frame.src)
@@ -171,6 +207,8 @@ def test_a_notebook_cell_shows_a_playable_game(tmp_path: Path) -> None:
     assert f"{origin}/start/" in play(folder=tmp_path).src
     saved = [json.loads(path.read_text().splitlines()[0]) for path in tmp_path.glob("*.jsonl")]
     assert sorted(header["record"]["rules"]["bus_limit"] for header in saved) == [5, 7, 8]
+    catalogue = notebook._servers[tmp_path.resolve()][0].catalogue
+    catalogue.check_agent("uct:7", load_board("city"))  # of the first game
     with pytest.raises(ValueError, match="2 seats"):
         play("me", "greedy", folder=tmp_path)
 

@@ -21,9 +21,10 @@ from busenv.agents import Agent, AgentError, make_agent
 from busenv.agents.search_agent import SearchAgent
 from busenv.common.worker_pool import end_workers, worker_pool
 
-MAX_AGENTS = 8  # cached in each worker
+MAX_AGENTS = 4  # cached in each worker; the trees of a search take up to 400 MB
 MAX_BEST_ACTIONS = 5
 GRACE_SECONDS = 1.0  # for a cancelled call to finish before its worker is replaced
+COLD_GRACE_SECONDS = 60.0  # of a worker's first call, which imports and compiles
 NICENESS = 5
 
 Result = TypeVar("Result")
@@ -90,7 +91,10 @@ class AgentTaskError(Exception):
 
 
 class _AgentWorker:
-    """A process that serves one call at a time. context: of the last call. waiting: calls."""
+    """A process that serves one call at a time.
+
+    context: of the last call. waiting: number of calls. is_cold: whether no call has ended yet.
+    """
 
     def __init__(self) -> None:
         self.context, self.waiting, self.lock = "", 0, asyncio.Lock()
@@ -98,6 +102,7 @@ class _AgentWorker:
         self._start()
 
     def _start(self) -> None:
+        self.is_cold = True
         self.executor = self._stack.enter_context(worker_pool(1, _close_agents))
         if hasattr(os, "nice"):
             self.executor.submit(os.nice, NICENESS)
@@ -139,10 +144,15 @@ class AgentPool:
     ) -> Result:
         try:
             future = worker.executor.submit(function, *arguments)
-            return await asyncio.wrap_future(future)
+            result = await asyncio.wrap_future(future)
+            worker.is_cold = False
+            return result
         except asyncio.CancelledError:
-            await asyncio.to_thread(wait, [future], GRACE_SECONDS)
-            if not future.done():
+            grace = COLD_GRACE_SECONDS if worker.is_cold else GRACE_SECONDS
+            await asyncio.to_thread(wait, [future], grace)
+            if future.done():
+                worker.is_cold = False
+            else:
                 await worker.restart()
             raise
         except BrokenProcessPool:

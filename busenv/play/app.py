@@ -214,7 +214,7 @@ def _handle(
             return session.send_view(connection, request.node)
         case messages.AnalysisRequest():
             return session.analyse(connection, request.node)
-        case messages.ChartRequest():
+        case messages.SwitchRequest(type="chart"):
             return session.chart(connection, request.enabled)
         case messages.RenameRequest():
             game.rename(participant, request.seat, request.name)
@@ -232,7 +232,7 @@ def _handle(
             game.undo_or_redo(participant, request.node, direction)
         case messages.JumpRequest():
             game.jump(participant, request.node, request.target)
-        case messages.PauseRequest():
+        case messages.SwitchRequest(type="pause"):
             game.pause(participant, request.enabled)
     session.publish()
     session.restart_agents()

@@ -128,10 +128,17 @@ def make_catalogue(
             raise ValueError(f"seat {spec!r} is not {people} or an agent: {error}") from None
     catalogue = Catalogue(trusted={*seats}.difference(PEOPLE))
     catalogue.seats = tuple(seats) or catalogue.seats
-    rules_first, board_first = {name: rules_value}, {board_value.name: board_value}
-    catalogue.rules = rules_first | catalogue.rules | rules_first
-    catalogue.boards = board_first | catalogue.boards | board_first
+    rules_differ = catalogue.rules.get(name, rules_value) != rules_value
+    catalogue.rules = _with_first(name, rules_value, catalogue.rules, rules_differ)
+    bundled = catalogue.boards.get(board_value.name, board_value)
+    board_differs = bundled.fingerprint != board_value.fingerprint
+    catalogue.boards = _with_first(board_value.name, board_value, catalogue.boards, board_differs)
     return catalogue
+
+
+def _with_first(name: str, value: Any, entries: dict[str, Any], is_taken: bool) -> dict[str, Any]:
+    """Return entries with a value first, under another name if an entry has its name."""
+    return {f"{name} (custom)" if is_taken else name: value} | entries
 
 
 def make_new_game(

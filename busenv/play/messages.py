@@ -59,8 +59,10 @@ class JumpRequest(Schema):
     target: Number
 
 
-class PauseRequest(Schema):
-    type: Literal["pause"]
+class SwitchRequest(Schema):
+    """Pause, or the chart of the current variation."""
+
+    type: Literal["pause", "chart"]
     enabled: bool
 
 
@@ -76,13 +78,6 @@ class AnalysisRequest(Schema):
     node: Number | None = None
 
 
-class ChartRequest(Schema):
-    """Of the current variation."""
-
-    type: Literal["chart"]
-    enabled: bool
-
-
 class RenameRequest(Schema):
     type: Literal["rename"]
     seat: SeatIndex
@@ -94,8 +89,8 @@ class RematchRequest(Schema):
 
 
 AnyRequest = (
-    DecideRequest | NodeRequest | JumpRequest | PauseRequest | DelayRequest
-    | AnalysisRequest | ChartRequest | RenameRequest | RematchRequest
+    DecideRequest | NodeRequest | JumpRequest | SwitchRequest | DelayRequest
+    | AnalysisRequest | RenameRequest | RematchRequest
 )  # fmt: skip
 REQUESTS: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="type")])
 

@@ -57,7 +57,10 @@ def play(
         threading.Thread(target=_run, args=(path, catalogue, started), daemon=True).start()
         started.result()
     server, origin, loop = _servers[path]
-    server.catalogue = catalogue
+    known = server.catalogue  # that games use
+    catalogue.trusted |= known.trusted
+    catalogue.boards = catalogue.boards | known.boards | catalogue.boards
+    vars(known).update(vars(catalogue))
     link = asyncio.run_coroutine_threadsafe(first_link(server, new), loop).result()
     return IFrame(f"{origin}{link}", "100%", height)
 
