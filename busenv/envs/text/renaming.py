@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from busenv.game.actions import ACTION_WORDS, Building, decode, encode
-from busenv.game.board import Board, make_board
+from busenv.game.board import Board, Site, assemble_board
 from busenv.game.position import Position
 from busenv.validation import check_seed
 
@@ -90,21 +90,11 @@ def _invent(random: np.random.Generator, count: int) -> list[str]:
 
 def _renumber(board: Board, intersections: np.ndarray, sites: np.ndarray) -> Board:
     """Return a board with new numbers of intersections and sites."""
-    return make_board(
-        {
-            "name": "renamed",
-            "intersections": [
-                {"id": new, **dataclasses.asdict(board.intersections[old])}
-                for new, old in enumerate(np.argsort(intersections))
-            ],
-            "streets": [[int(intersections[i]) for i in ends] for ends in board.streets],
-            "sites": [
-                {
-                    "id": new,
-                    "intersection": int(intersections[board.sites[old].intersection]),
-                    "zone": board.sites[old].zone,
-                }
-                for new, old in enumerate(np.argsort(sites))
-            ],
-        }
+    new = intersections.tolist()
+    old_sites = [board.sites[old] for old in np.argsort(sites)]
+    return assemble_board(
+        "renamed",
+        tuple(board.intersections[old] for old in np.argsort(intersections)),
+        tuple((new[first], new[second]) for first, second in board.streets),
+        tuple(Site(new[site.intersection], site.zone) for site in old_sites),
     )
