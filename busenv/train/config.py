@@ -104,7 +104,9 @@ class GameSettings(Settings):
     """Settings that runs and self-play share: the games, the seed and the threads."""
 
     players: tuple[Annotated[int, Field(ge=3, le=5)], ...] = Field(
-        default=(4,), min_length=1, description="numbers of players; each game draws one"
+        default=(4,),
+        min_length=1,
+        description="numbers of players; PPO draws one for each game, other games take turns",
     )
     board: Annotated[str, accepted_by(training_boards)] = Field(
         default="city",

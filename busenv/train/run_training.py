@@ -190,7 +190,7 @@ def run_training(
         )
     threads = torch.get_num_threads()
     with connected(ray), lock_folder(folder):
-        curve = read_curve(folder / CURVE)
+        curve = read_curve(folder / CURVE) if (folder / CHECKPOINT_FILE).exists() else []
         changed = changed_settings(folder, config)
         console.print(f"Training: {escape(describe_training(config))}.")
         try:

@@ -150,5 +150,5 @@ class TrainingRun:
             "seconds": self._seconds,
             "league": league,
         }
-        save_checkpoint(self.folder, self.network, self.optimizer, state, games)
         save_model(self.network, self.boards, self.folder / MODEL, self.card())
+        save_checkpoint(self.folder, self.network, self.optimizer, state, games)  # last: ends a run
