@@ -40,7 +40,8 @@ from busenv.validation import check_seed
 
 FORMAT = "busenv-dataset-1"
 LARGEST_FILE = 2**32  # bytes; 20,000 games take 2 to 3 MB
-LARGEST_RATIO = 100  # of the arrays to the compressed file
+LARGEST_RATIO = 100  # of the arrays to the compressed file, unless they are SMALL
+SMALL = 2**28  # bytes of arrays
 ARRAYS = {
     "first_players": (np.uint8, 1),
     "agents": (np.uint8, 2),
@@ -243,7 +244,7 @@ def _read_dataset(stream: io.BytesIO, board: Board | None) -> GameDataset:
     if not zipfile.is_zipfile(stream):
         raise ValueError("it is not an .npz file")
     size = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
-    if size > LARGEST_RATIO * len(stream.getbuffer()):
+    if size > max(LARGEST_RATIO * len(stream.getbuffer()), SMALL):
         raise ValueError(f"it would take {size:,} bytes in memory, too many for its size")
     stream.seek(0)
     with np.load(stream, allow_pickle=False) as file:

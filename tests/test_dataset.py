@@ -16,6 +16,7 @@ from rich.console import Console
 
 import busenv
 from busenv import Game, GameDataset, cli, load_dataset
+from busenv import dataset as dataset_files
 from busenv.common.runs import RunError
 from busenv.common.worker_pool import worker_pool
 from busenv.dataset import ARRAYS
@@ -141,7 +142,9 @@ def test_agents_that_cannot_be_exported_are_refused(
     assert not (tmp_path / "run").exists()
 
 
-def test_damaged_datasets_are_refused(tmp_path: Path, dataset: GameDataset) -> None:
+def test_damaged_datasets_are_refused(
+    tmp_path: Path, dataset: GameDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     actions = dataset.actions.copy()
     actions[3] = 60_000
     with pytest.raises(ValueError, match="game 0: action 60000 is illegal"):
@@ -170,6 +173,9 @@ def test_damaged_datasets_are_refused(tmp_path: Path, dataset: GameDataset) -> N
         with pytest.raises(ValueError, match=rf"bad\.npz is not a dataset of games: .*{message}"):
             load_dataset(path)
     np.savez_compressed(path, actions=np.zeros(10**7, np.uint16))
+    with pytest.raises(ValueError, match="first_players"):  # small enough
+        load_dataset(path)
+    monkeypatch.setattr(dataset_files, "SMALL", 10**7)
     with pytest.raises(ValueError, match=r"it would take 20,000,.* bytes in memory, too many"):
         load_dataset(path)
     with pytest.raises(ValueError, match="/dev/zero is not a regular file"):
