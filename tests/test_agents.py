@@ -18,10 +18,10 @@ import busenv
 from busenv import EDITIONS, Batch, Game, cli, load_board
 from busenv.agents import Agent, from_policy, make_agent
 from busenv.agents.custom_agent import CustomAgent
+from busenv.agents.dependencies import file_hashes
 from busenv.agents.match import play_match
 from busenv.agents.policy_agent import PolicyAgent
 from busenv.agents.specs import short_spec
-from busenv.evaluation.dependencies import file_hashes
 from busenv.game.board import make_board
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import load_model, save_model
@@ -271,7 +271,8 @@ def test_a_function_of_rows_and_masks_becomes_an_agent(relative_types: bool) -> 
 
     def policy(rows: np.ndarray, masks: np.ndarray) -> torch.Tensor:
         assert masks.dtype == bool
-        return network(torch.from_numpy(rows))[0]  # with gradients
+        logits = network(torch.from_numpy(rows))[0]  # with gradients
+        return logits.masked_fill(~torch.from_numpy(masks), -torch.inf)
 
     by_function = from_policy(policy, relative_types=relative_types, temperature=0.5, name="mine")
     by_network = PolicyAgent(network, board, temperature=0.5)

@@ -20,10 +20,12 @@ from busenv.networks.compiled_network import (
     read_weights,
 )
 from busenv.networks.factory import build_network
-from busenv.networks.inference import draw_actions, make_policy, make_row_policy
+from busenv.networks.inference import draw_actions, make_policy
 from busenv.networks.inputs import observe_inputs
 from busenv.networks.logits import action_probabilities
+from busenv.networks.network import Network
 from busenv.observation import observe_games
+from busenv.train.policies import compiled_policy
 from tests.support.networks import CITY, positions, random_network
 from tests.support.worlds import random_board
 
@@ -68,7 +70,7 @@ def test_compiled_networks_read_rows_of_any_board_to_the_last_byte() -> None:
         logits, values = network(torch.from_numpy(rows))
     log_probs = torch.where(torch.from_numpy(masks), logits, -torch.inf).log_softmax(dim=1).numpy()
     index = np.arange(len(rows))
-    actions, drawn, estimates = make_row_policy(network, 5)(rows, masks, index)
+    actions, drawn, estimates = act_on(network, rows, masks, index)
     np.testing.assert_allclose(drawn, log_probs[index, actions], atol=1e-4)
     np.testing.assert_allclose(estimates, values[:, 0], atol=1e-4)
 
@@ -175,6 +177,12 @@ def test_the_layer_of_bytes_agrees_with_a_dense_one() -> None:
         torch.testing.assert_close(sparse, dense, rtol=1e-4, atol=1e-3)
 
 
+def act_on(network: Network, *arrays: np.ndarray, seed: int = 5) -> list[np.ndarray]:
+    """Actions, their log-probabilities and values, drawn in compiled code."""
+    policy = compiled_policy(network, torch.Generator().manual_seed(seed))
+    return [tensor.numpy() for tensor in policy(*map(torch.from_numpy, arrays))]
+
+
 def test_row_policies_draw_as_torch_computes() -> None:
     network, games = random_network("mlp", 24), positions()
     rows, masks = observe_inputs(games, CITY.array, network.inputs)
@@ -182,16 +190,15 @@ def test_row_policies_draw_as_torch_computes() -> None:
     with torch.no_grad():
         logits, values = network(torch.from_numpy(rows))
     log_probs = torch.where(torch.from_numpy(masks), logits, -torch.inf).log_softmax(dim=1).numpy()
-    actions, drawn, estimates = make_row_policy(network, 5)(rows, masks, index)
+    actions, drawn, estimates = act_on(network, rows, masks, index)
     assert masks[index, actions].all()
     np.testing.assert_allclose(drawn, log_probs[index, actions], atol=1e-4)
     np.testing.assert_allclose(estimates, values[index, 0], atol=1e-4)
-    repeated = make_row_policy(network, 5)(rows, masks, index)[0]
-    other = make_row_policy(network, 6)(rows, masks, index)[0]
+    repeated = act_on(network, rows, masks, index)[0]
+    other = act_on(network, rows, masks, index, seed=6)[0]
     assert (repeated == actions).all()
     assert (other != actions).any()
     many = np.zeros(20_000, np.int64)
-    shares = np.bincount(
-        make_row_policy(network, 7)(rows, masks, many)[0], minlength=masks.shape[1]
-    )
+    drawn_actions = act_on(network, rows, masks, many, seed=7)[0]
+    shares = np.bincount(drawn_actions, minlength=masks.shape[1])
     np.testing.assert_allclose(shares / len(many), np.exp(log_probs[0]), atol=0.02)

@@ -99,8 +99,13 @@ def make_policy(network: Network | Weights) -> Policy:
 
 
 @fast_kernel
-def _act_on_rows(rows, masks, index, weights, work, rng_state, actions, log_probs, values):
-    """Sample an action in the rows at `index`; write it, its log-probability and the value."""
+def act_on_rows(rows, masks, index, weights, work, rng_state, actions, log_probs, values):
+    """Sample an action in the rows at `index`; write it, its log-probability and the first value.
+
+    rows: uint8, (N, size). masks: bool, (N, num_actions). index: int64, (n,), rows that each have a
+    legal action. rng_state: uint64, (1,). actions: int64, log_probs and values: float32, (n,).
+    ValueError for logits that are not finite.
+    """
     for i in range(index.shape[0]):
         row, mask = rows[index[i]], masks[index[i]]
         for j in range(row.shape[0]):
@@ -117,26 +122,3 @@ def _act_on_rows(rows, masks, index, weights, work, rng_state, actions, log_prob
         actions[i] = work.actions[drawn]
         log_probs[i] = np.log(work.logits[drawn])
         values[i] = work.values[0]
-
-
-def make_row_policy(network: Network, seed: int) -> RowPolicy:
-    """Return a function that samples from a network's policy at temperature 1.
-
-    It takes observations, uint8, (N, size), masks, bool, (N, num_actions), and the rows to decide,
-    int64, (n,), each with a legal action. It returns actions, int64, (n,), their log-probabilities
-    and the first values, both float32, (n,), and raises ValueError for logits that are not finite.
-    It follows changes of the weights in place, and releases the GIL. It owns its arrays: one thread
-    at a time may call it.
-    """
-    weights = read_weights(network)
-    work, rng_state = make_workspace(weights), np.array([seed], np.uint64)
-
-    def act(
-        rows: np.ndarray, masks: np.ndarray, index: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        count = len(index)
-        drawn = np.empty(count, np.int64), np.empty(count, np.float32), np.empty(count, np.float32)
-        _act_on_rows(rows, masks, index, weights, work, rng_state, *drawn)
-        return drawn
-
-    return act

@@ -18,11 +18,11 @@ def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: flo
     """Return the probability of each action, float32 (N, num_actions); illegal ones have exactly 0.
 
     logits: float32, masks: bool, both (N, num_actions). temperature: above 0. Raises ValueError
-    when logits are not finite, or when a row has no legal action.
+    when the logits of legal actions are not finite, or when a row has no legal action.
     """
     if not masks.any(axis=1).all():
         raise ValueError(GAME_OVER)
-    if not np.isfinite(logits).all():
+    if not np.isfinite(logits[masks]).all():
         raise ValueError(LOGITS_NOT_FINITE)
     legal = np.where(masks, logits, np.float32(-np.inf))
     with np.errstate(over="ignore"):  # to -inf: a probability of 0

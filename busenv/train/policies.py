@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from llvmlite.binding import get_host_cpu_features
 from torch import nn
@@ -13,7 +14,8 @@ from busenv.batch.batch import Batch
 from busenv.batch.opponents import choose_actions
 from busenv.batch.saved_games import take_games
 from busenv.core.relative_types import write_relative_actions
-from busenv.networks.inference import make_row_policy
+from busenv.networks.compiled_network import make_workspace, read_weights
+from busenv.networks.inference import act_on_rows
 from busenv.networks.network import Network
 
 ILLEGAL_LOGIT = -1e9  # its probability is exactly 0, and 0 times its logarithm is not nan
@@ -44,16 +46,22 @@ def torch_policy(network: nn.Module, generator: torch.Generator, bfloat16: bool)
 def compiled_policy(network: Network, generator: torch.Generator) -> Policy:
     """Return a policy that samples from a network on the CPU, in compiled code.
 
-    It computes the logits of legal actions only, and several threads can each use one of the same
-    network, whose weights may change in place.
+    It computes the logits of legal actions only, and releases the GIL. Several threads can each use
+    one of the same network, whose weights may change in place. It raises ValueError for logits that
+    are not finite.
     """
-    policy = make_row_policy(network, int(torch.randint(2**62, (), generator=generator)))
+    weights = read_weights(network)
+    work = make_workspace(weights)
+    rng_state = torch.randint(2**62, (1,), generator=generator).numpy().view(np.uint64)
 
     def act(
         observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        actions, log_probs, values = policy(observations.numpy(), masks.numpy(), rows.numpy())
-        return torch.from_numpy(actions), torch.from_numpy(log_probs), torch.from_numpy(values)
+        actions, log_probs, values = rows.clone(), *torch.empty(2, len(rows))
+        inputs, outputs = (observations, masks, rows), (actions, log_probs, values)
+        arrays, drawn = ([tensor.numpy() for tensor in some] for some in (inputs, outputs))
+        act_on_rows(*arrays, weights, work, rng_state, *drawn)
+        return actions, log_probs, values
 
     return act
 
