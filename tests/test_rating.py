@@ -17,13 +17,13 @@ from rich.console import Console
 
 from busenv import Game, Record, Rules, cli, rate
 from busenv.agents import Agent, AgentError, make_agent
+from busenv.agents.dependencies import build_agent, file_hashes
 from busenv.common.runs import SETTINGS, RunError, lock_folder
 from busenv.errors import AgentUnavailableError
 from busenv.evaluation import tournament
-from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.game_log import GAMES
 from busenv.evaluation.rating import check_agent, run_rating
-from busenv.evaluation.rating_report import forfeit_tables
+from busenv.evaluation.rating_report import forfeit_tables, neighbour_report
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import different_games, result_table, seat_rows
 from busenv.evaluation.tournament import play_game, play_games
@@ -283,7 +283,13 @@ def test_agents_trained_on_another_board_are_refused(tmp_path: Path) -> None:
 
 def test_files_of_agents_are_hashed(tmp_path: Path) -> None:
     path = tmp_path / "policy.safetensors"
-    specs = ("random", "uct:5", f"ppo:{path}", f"exec:python3 {path}")
+    specs = (
+        "random",
+        "uct:5",
+        f"ppo:{path}",
+        f"exec:python3 {path}",
+        f"py:player.py:Player:{path}",
+    )
     path.write_bytes(b"one")
     path.with_suffix(".json").write_text("{}")
     one = file_hashes(specs)
@@ -295,6 +301,28 @@ def test_files_of_agents_are_hashed(tmp_path: Path) -> None:
     assert file_hashes(specs)[specs[2]] != two[specs[2]]
     assert [*file_hashes(("net:city-2", "net@0.5:city-2"))] == ["net:city-2", "net@0.5:city-2"]
     assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
+
+
+class Argument:
+    """An agent whose argument is a file."""
+
+    def __init__(self, file: str) -> None:
+        self.act = make_agent(Path(file).read_text()).act
+
+
+def test_files_of_arguments_are_found_from_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "agent.txt").write_text("greedy")
+    spec = "py:tests.test_rating:Argument:agent.txt"
+    game = Game(seed=1)
+    assert build_agent(spec, {}, tmp_path).act(game) == make_agent("greedy").act(game)
+
+
+def test_neighbours_that_met_on_one_side_only_keep_their_columns() -> None:
+    sides = pd.DataFrame({"won": [0.5], "low": [0.1], "high": [0.9]})
+    sides.index = pd.MultiIndex.from_tuples(
+        [("a", "b", "right")], names=["agent", "neighbour", "side"]
+    )
+    assert neighbour_report(sides).rows == [["a", "b", "", "", "50.0%", "[10.0, 90.0]"]]
 
 
 class Faulty(Agent):
@@ -382,7 +410,9 @@ def test_faults_of_this_machine_and_of_own_agents_are_no_forfeits(
 
 def test_specs_and_objects_are_rated_in_one_call() -> None:
     mine = Faulty("silent")
+    closed = Faulty.closed
     table = rate([mine, "random"], 20, against="greedy", players=3, seed=1)
+    assert Faulty.closed == closed
     assert [*table.index] == ["silent", "random", "greedy"]
     assert table["games"].to_dict() == {"silent": 18, "random": 18, "greedy": 36}
     assert table["forfeits"].to_dict() == {"silent": 18, "random": 0, "greedy": 0}

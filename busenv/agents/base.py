@@ -13,6 +13,7 @@ import numpy as np
 from busenv import Board, Game
 from busenv.core.state import OVER
 from busenv.errors import AgentError
+from busenv.game.actions import action_id
 from busenv.game.states import check_games
 from busenv.validation import check_seed
 
@@ -71,12 +72,12 @@ class Agent(ABC):
     def act(self, game: Game) -> int:
         """Return a legal action for the seat to decide in one game, which is not modified.
 
-        Raises ValueError when the game is over or its board is not supported, and AgentError when
-        the agent fails.
+        Raises ValueError when the game is over or its board is not supported, AgentError when the
+        agent fails, and TypeError when an agent from elsewhere returns no whole number.
         """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
-        return self._act(game)
+        return action_id(self._act(game))
 
     def _act(self, game: Game) -> int:
         """Same as `act`, for a game that is not over."""
@@ -88,7 +89,7 @@ class Agent(ABC):
         Rows add up to 1; illegal actions have 0. The default gives 1 to the selected action.
         Arguments and errors are those of `choose`.
         """
-        return _one_hot(self.choose(games, board), board)
+        return np.eye(board.num_actions, dtype=np.float32)[self.choose(games, board)]
 
     def estimate(self, game: Game) -> Estimate:
         """Return chances to win, one per seat, and the best actions as (id, probability).
@@ -105,13 +106,6 @@ class Agent(ABC):
         raise ValueError(
             f"agent {self.name!r} gives no estimates; allowed: uct:N, net:MODEL, az:MODEL:N"
         )
-
-
-def _one_hot(actions: np.ndarray, board: Board) -> np.ndarray:
-    """Return distributions that give 1 to one action each: float32, (N, num_actions)."""
-    probabilities = np.zeros((len(actions), board.num_actions), np.float32)
-    probabilities[np.arange(len(actions)), actions] = 1
-    return probabilities
 
 
 def _check_running(games: np.ndarray, board: Board) -> np.ndarray:
@@ -194,4 +188,4 @@ class CompiledAgent(LockedAgent):
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Same as `action_probabilities`, without validation."""
-        return _one_hot(self._choose(games, board), board)
+        return np.eye(board.num_actions, dtype=np.float32)[self._choose(games, board)]

@@ -56,8 +56,9 @@ def build_agent(text: str, models: dict[str, Model], folder: Path = Path()) -> A
         words = [str(_file(word, folder) or word) for word in shlex.split(spec.command)]
         agent = make_agent(text.removesuffix(spec.command) + shlex.join(words))
     elif spec.kind == "py":
-        module = _file(spec.module, folder) or spec.module
-        agent = make_agent(f"py:{module}{text.removeprefix(f'py:{spec.module}')}")
+        words = [spec.module] if spec.argument is None else [spec.module, spec.argument]
+        module, *argument = [str(_file(word, folder) or word) for word in words]
+        agent = make_agent(":".join(["py", module, spec.object, *argument]))
     elif text in models:
         with TemporaryDirectory(prefix="busenv-") as temporary:
             path = Path(temporary) / f"model{WEIGHTS}"
@@ -71,12 +72,12 @@ def build_agent(text: str, models: dict[str, Model], folder: Path = Path()) -> A
 
 
 def _files(spec: AgentSpec, folder: Path) -> list[Path]:
-    """Return a model's weights and card, a Python file, or the files in a program's command."""
+    """Return a model's weights and card, a Python file and its argument, or a program's files."""
     if spec.model:
         from busenv.networks.model_files import model_path  # imports torch
 
         return [model_path(spec.model), model_path(spec.model).with_suffix(CARD)]
-    words = [*shlex.split(spec.command), spec.module]
+    words = [*shlex.split(spec.command), spec.module, spec.argument or ""]
     return [path for word in words if (path := _file(word, folder))]
 
 

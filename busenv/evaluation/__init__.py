@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from busenv.agents import make_agent
+from busenv.agents.custom_agent import CustomAgent, as_agent
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -22,21 +25,26 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+class _Open(CustomAgent):
+    """An object of the caller, which games do not close."""
+
+    def close(self) -> None:
+        pass
+
+
 def rate(
     agents: Sequence[Any], games: int = 1000, *, against: Any = None, players: int = 4, **more: Any
 ) -> pd.DataFrame:
     """Rate agents by games in this process; return a table with a row for each.
 
     agents, against: specs, or objects with `act(game)` or `choose(games, board)`. An object plays
-    all its seats, and is closed at the end. For equal time per decision, give searches a budget in
+    all its seats; `rate` does not close it. For equal time per decision, give searches a budget in
     seconds, such as `uct:0.1s`. games, players and more (`seed`, `rules`, `board`): of
     `busenv.evaluation.schedule.Schedule`, which balances seats. The columns are those of
     `busenv.evaluation.tables.result_table`: share of games won with its interval, rank, points,
     rating, milliseconds per decision and others. Raises ValueError for an unknown spec, and
     `busenv.common.runs.RunError` for fewer than two agents.
     """
-    from busenv.agents import make_agent
-    from busenv.agents.custom_agent import as_agent
     from busenv.evaluation.schedule import Schedule
     from busenv.evaluation.tables import result_table, seat_rows
     from busenv.evaluation.tournament import play_games
@@ -46,11 +54,13 @@ def rate(
     specs, objects = [], {}
     for number, entrant in enumerate(entrants):
         spec = entrant
-        if not isinstance(entrant, str):
+        if isinstance(entrant, str):
+            make_agent(entrant).close()
+        else:
             player = as_agent(entrant)
             spec = f"{player.name} ({number})" if player.name in taken else player.name
             taken.add(spec)
-            objects[spec] = player
+            objects[spec] = _Open(player, spec)
         specs.append(spec)
     last = None if against is None else specs.pop()
     schedule = Schedule(tuple(specs), players, games, against=last, **more)

@@ -6,8 +6,8 @@ import hashlib
 import json
 from typing import Any
 
+from busenv.agents.dependencies import file_hashes
 from busenv.agents.specs import parse_spec
-from busenv.evaluation.dependencies import file_hashes
 
 # Versions of how the agents of this package choose, by kind. Increment one when the decisions of
 # its kind change; tests/test_agent_digest.py fails until then.

@@ -13,7 +13,16 @@ import numpy as np
 from rich.console import Console
 
 import busenv
-from busenv import AgentError, Board, GameDataset, Rules, load_dataset, make_agent
+from busenv import (
+    AgentError,
+    Board,
+    GameDataset,
+    IllegalActionError,
+    Rules,
+    load_dataset,
+    make_agent,
+)
+from busenv.agents.dependencies import file_hashes
 from busenv.agents.match import play_games_to_end
 from busenv.agents.specs import parse_spec
 from busenv.common.console import print_path, progress_bar
@@ -23,7 +32,6 @@ from busenv.core import kernels
 from busenv.core.state import GAME
 from busenv.dataset import ARRAYS
 from busenv.error_text import quote
-from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.rating import check_agent
 from busenv.game.board_specs import as_board
 from busenv.game.rules import as_rules
@@ -51,9 +59,9 @@ def export_games(
     on the arguments only, not on `workers`, the number of processes. A stopped run resumes after
     its last complete part.
 
-    RunError when an agent cannot be built, is a language model or fails, or the folder
-    is in use or holds another run. Raises the errors of `load_board` and `load_rules` for an
-    invalid board or invalid rules.
+    RunError when an agent cannot be built, is a language model, fails or takes an illegal action,
+    or the folder is in use or holds another run. Raises the errors of `load_board` and `load_rules`
+    for an invalid board or invalid rules.
     """
     loaded_board, loaded_rules = as_board(board), as_rules(rules)
     _check_agents(agents, rules, board, players)
@@ -76,7 +84,7 @@ def export_games(
         if not (folder / DATASET).exists():
             try:
                 _play_parts(play, sizes, paths, workers, console)
-            except (AgentError, BrokenProcessPool) as error:
+            except (AgentError, IllegalActionError, BrokenProcessPool) as error:
                 resume = f"the same command with --out {folder} resumes"
                 raise RunError(f"{error}; {resume}") from error
             _concatenate([load_dataset(path, board) for path in paths]).save(folder / DATASET)

@@ -64,11 +64,11 @@ def estimate_table(agent: str | Agent, games: Iterable[Game]) -> pd.DataFrame:
     them over.
 
     Columns: `game` (number, from 0), `seat` (to move), `chance` (of this seat to win), `action`
-    (id), `share` of the visits of a search, or the probability of a policy, and `value`, the mean
-    return of a search after the action (`SearchAgent.action_values`). `chance` and `value` are not
-    numbers for a policy without search, nor is `value` for an action without a visit. The best
-    action of a position comes first. Raises ValueError for an agent without estimates and for a
-    game that is over.
+    (id), its `share` of the visits of `uct`, or its probability for `az` or a policy, and `value`,
+    the mean return of a search after the action (`SearchAgent.action_values`). `chance` and `value`
+    are not numbers for a policy without search, nor is `value` for an action without a visit. The
+    best action of a position comes first. Raises ValueError for an agent without estimates and for
+    a game that is over.
     """
     rows, missing = [], float("nan")
     with ExitStack() as stack:

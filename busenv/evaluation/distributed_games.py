@@ -1,4 +1,4 @@
-"""Play the games of a schedule on a Ray cluster; `ratings.tournament` defines a game.
+"""Play the games of a schedule on a Ray cluster; `busenv.evaluation.tournament` defines a game.
 
 Each call plays some games in a process that keeps its agents for later calls. Ray repeats the calls
 of a lost node on another one.
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from busenv import cluster
+from busenv.agents.dependencies import Model, build_agent, file_hashes, read_models
 from busenv.agents.specs import runs_code
 from busenv.common.runs import RunError
-from busenv.evaluation.dependencies import Model, build_agent, file_hashes, read_models
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import close_agents, play_game
 

@@ -11,13 +11,13 @@ from rich.console import Console
 
 from busenv import Board, Game
 from busenv.agents import AgentError, make_agent
+from busenv.agents.dependencies import file_hashes, has_language_model
 from busenv.agents.specs import PLUG_IN, parse_spec
 from busenv.cluster import ClusterError, connected
 from busenv.common.console import print_path, progress_bar
 from busenv.common.jsonl import append_lines
 from busenv.common.runs import RunError, lock_folder, store_settings
 from busenv.errors import AgentUnavailableError
-from busenv.evaluation.dependencies import file_hashes, has_language_model
 from busenv.evaluation.distributed_games import play_on_cluster
 from busenv.evaluation.game_log import GAMES, read_games
 from busenv.evaluation.rating_report import REPLIES, Report, write_report
@@ -52,7 +52,7 @@ def run_rating(
         if has_language_model(schedule.specs):
             from busenv.agents.external.llm_agent import request_settings  # requires an extra
 
-            settings["llm"] = request_settings()
+            settings["llm"] = request_settings()["options"]  # the time limit may change
         store_settings(folder, settings)
         games = read_games(folder / GAMES) if (folder / GAMES).exists() else []
         if games:
@@ -73,7 +73,8 @@ def check_agent(
     """Raise RunError unless the agent can be built and plays on the boards, by default the city.
 
     A network, a program or an agent of other code decides once on each board: a network may play
-    only on the boards that it was trained on, and the others may fail.
+    only on the boards that it was trained on, and the others may fail. Other errors of the code of
+    an agent from elsewhere are raised as they are.
     """
     games = [Game(players, rules, board, first_player=0, seed=0) for board in boards or ("city",)]
     try:
@@ -84,7 +85,7 @@ def check_agent(
             with closing(make_agent(f"net:{parsed.model}" if parsed.model else spec)) as agent:
                 for game in games:
                     agent.act(game)
-    except (AgentError, ValueError, OSError) as error:
+    except (AgentError, ValueError, OSError, TypeError) as error:
         name = f"agent {spec!r}"
         raise RunError(f"{error}" if name in f"{error}" else f"{name}: {error}") from error
 

@@ -70,7 +70,7 @@ def write_report(
         write_whole(folder / f"{name}.csv", text)
     _draw(folder, results, turns, schedule)
     warning = _warning(different_games(games), schedule)
-    text = _markdown([*tables, _neighbours(neighbours)], schedule, warning)
+    text = _markdown([*tables, neighbour_report(neighbours)], schedule, warning)
     write_whole(folder / "report.md", text)
     return Report(results, tables, warning)
 
@@ -144,13 +144,14 @@ def _turns(turns: pd.DataFrame, schedule: Schedule) -> TextTable:
     return _table(title, "turn", turns, columns)
 
 
-def _neighbours(neighbours: pd.DataFrame) -> TextTable:
+def neighbour_report(neighbours: pd.DataFrame) -> TextTable:
     """Make a table of a row for each agent and neighbour; it is too long for the terminal."""
     rows = []
     for (agent, neighbour), sides in neighbours.groupby(level=["agent", "neighbour"]):
         cells = []
-        for _, side in sides.iterrows():  # left, then right
-            cells += [percent(side["won"]), interval(side)]
+        for key in ((agent, neighbour, "left"), (agent, neighbour, "right")):
+            side = sides.loc[key] if key in sides.index else None
+            cells += ["", ""] if side is None else [percent(side["won"]), interval(side)]
         rows.append([str(agent), str(neighbour), *cells])
     header = ["agent", "neighbour", "neighbour left: won", "95% interval", "neighbour right: won"]
     return TextTable("games won by neighbour", [*header, "95% interval"], rows, names=2)

@@ -22,6 +22,7 @@ import numpy as np
 from busenv import Game, IllegalActionError
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.agents.custom_agent import CustomAgent
+from busenv.agents.policy_agent import FunctionAgent
 from busenv.common.cores import available_cores
 from busenv.common.worker_pool import worker_pool
 from busenv.errors import AgentUnavailableError
@@ -128,7 +129,7 @@ def play_game(
             if _decisions[spec] > WARM_UP:
                 seconds[seat] += spent
                 timed[seat] += 1
-            _step(game, action)
+            game.step(action)
     except AgentUnavailableError:
         raise
     except (AgentError, IllegalActionError) as error:
@@ -155,17 +156,10 @@ def _act(agent: Agent, game: Game) -> int:
     except (AgentError, IllegalActionError, OSError, MemoryError, ImportError):
         raise  # all but the first two are faults of this machine
     except Exception as error:
-        if type(agent).__module__.startswith("busenv.") and not isinstance(agent, CustomAgent):
+        runs_other_code = isinstance(agent, (CustomAgent, FunctionAgent))
+        if type(agent).__module__.startswith("busenv.") and not runs_other_code:
             raise
         raise AgentError(f"{type(error).__name__}: {error}") from error
-
-
-def _step(game: Game, action: int) -> None:
-    """Take an action; IllegalActionError for anything that is not one."""
-    try:
-        game.step(action)
-    except TypeError as error:
-        raise IllegalActionError(str(error)) from error
 
 
 def _seed_of(seed: int, number: int, seat: int) -> int:

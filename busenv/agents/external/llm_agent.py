@@ -138,7 +138,7 @@ class LlmAgent(LockedAgent):
 
     def _answer(self, messages: list[dict[str, str]], ply: int, attempt: int) -> str:
         """Return the logged answer to a request, or send it and log the answer."""
-        content = json.dumps([self._model, self._settings, messages])
+        content = json.dumps([self._model, self._settings["options"], messages])
         request = hashlib.sha256(content.encode()).hexdigest()[:16]
         if (ply, attempt, request) in self._logged:
             return self._logged[ply, attempt, request]

@@ -19,6 +19,7 @@ from rich.console import Console
 
 import busenv
 from busenv.agents import Agent, make_agent
+from busenv.agents.dependencies import file_hashes
 from busenv.agents.specs import parse_spec
 from busenv.common.console import print_path
 from busenv.common.cores import available_cores
@@ -47,7 +48,6 @@ from busenv.evaluation.benchmark.results import (
     WinCount,
     write_result,
 )
-from busenv.evaluation.dependencies import file_hashes
 from busenv.evaluation.rating import check_agent, run_rating
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import close_agents

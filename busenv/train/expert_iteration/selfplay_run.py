@@ -11,6 +11,7 @@ from rich.console import Console
 from busenv import Board, Game, Rules
 from busenv.agents import Agent, make_agent
 from busenv.agents.az_agent import AzAgent
+from busenv.agents.dependencies import file_hashes
 from busenv.agents.specs import parse_spec
 from busenv.batch.cuda_batch import find_device
 from busenv.batch.saved_games import take_games
@@ -51,9 +52,9 @@ def run_selfplay(
 ) -> int:
     """Play games and write their samples to a folder, PART_GAMES games a file.
 
-    A folder that holds files of the same settings, apart from `samples`, `threads` and `device`, is
-    completed. ray: the cluster on which searches of a network play (`busenv.cluster.connected`);
-    "" for none. Returns the number of samples.
+    A folder that holds files of the same settings and the same agent, apart from `samples`,
+    `threads` and `device`, is completed. ray: the cluster on which searches of a network play
+    (`busenv.cluster.connected`); "" for none. Returns the number of samples.
 
     RunError when the folder is in use or holds samples of other settings; ValueError when the agent
     cannot play on the board, on a cluster or on a GPU; ModuleNotFoundError without numba-cuda.
@@ -70,7 +71,8 @@ def run_selfplay(
             # Raises the error of an agent that does not play on the board.
             agent.act(Game(config.players[0], config.rules, board_at(boards, k), seed=0))
         settings = config.model_dump(mode="json", exclude={"samples", "threads", "device"})
-        store_settings(folder, settings)
+        settings |= {"rules": as_rules(config.rules).to_dict(), "board": boards.fingerprint}
+        store_settings(folder, settings | {"files": file_hashes((config.agent,))})
         files = sample_files(folder)
         count = sum(len(read_file(path, boards)) for path in files.values())
         task, number = bar.add_task("", total=config.samples, note=""), max(files, default=-1) + 1
