@@ -21,7 +21,7 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.train.advantages import compute_gae
 from busenv.train.policies import Opponent, Policy, evaluate, sample, select
 
-LEARNER = 0  # owner of a seat: `seat_owners` of the environment
+LEARNER, NOBODY = 0, 255  # owners of a seat: `seat_owners` of the environment
 # Share of games in which copies of one opponent hold all seats but one, as in ratings: several
 # copies of an opponent play differently from one among others.
 SINGLE_SHARE = 0.4
@@ -227,10 +227,10 @@ class Games:
         self.final_owners.copy_(torch.where(ended, self.owners, self.final_owners))
         return torch.as_tensor(self.batch.rewards)
 
-    def decides(self, owner: int) -> torch.Tensor:
-        """Return in which running games an owner decides next: bool, (N,)."""
+    def deciders(self) -> torch.Tensor:
+        """Return the owner who decides next in each game, NOBODY where it is over: uint8, (N,)."""
         owners = self.owners.gather(1, self.seats[:, None])[:, 0]
-        return (owners == owner) & ~self.is_over
+        return owners.masked_fill_(self.is_over, NOBODY)
 
 
 @torch.no_grad()
@@ -252,22 +252,22 @@ def play_rollout(
         observations, masks = games.observations, games.masks
         rollout.observations[t], rollout.masks[t] = observations, masks
         rollout.seats[t] = games.seats
-        is_learners = games.decides(LEARNER)
-        rollout.is_learners[t] = is_learners
+        deciders = games.deciders()
+        rollout.is_learners[t] = deciders == LEARNER
         actions = torch.zeros_like(games.seats)
-        rows = is_learners.nonzero()[:, 0]
+        rows = rollout.is_learners[t].nonzero()[:, 0]
         actions[rows], rollout.log_probs[t, rows], rollout.values[t, rows] = policy(
             observations, masks, rows
         )
         for owner, choose in opponents.items():
-            rows = games.decides(owner).nonzero()[:, 0]
+            rows = (deciders == owner).nonzero()[:, 0]
             if len(rows):
                 actions[rows] = choose(observations, masks, rows)
         rollout.actions[t] = actions
         rewards = games.step(actions, generator)
         torch.div(rewards, settings.reward_unit, out=rollout.rewards[t])
         rollout.terminations[t] = games.is_over
-    rollout.is_bootstrapped.copy_(games.decides(LEARNER))
+    rollout.is_bootstrapped.copy_(games.deciders() == LEARNER)
     rollout.next_seats.copy_(games.seats)
     rows = rollout.is_bootstrapped.nonzero()[:, 0]
     rollout.next_values.zero_()
