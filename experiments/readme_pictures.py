@@ -42,8 +42,12 @@ LEARNERS = {  # line by the name of the benchmark's result
     "ppo-4-10000000": "PPO among bots, 10 million",
     "imitation-4-1000000": "imitation of a search, 1 million",
 }
-NETWORKS = {"net:city-2": "bundled network city-2", "net:city-4": "bundled network city-4"}
-COLOURS = ("#b04a3a", "#8fb8de", "#2a6f97", "#c9a227", "#9a9a9a", "#222222")
+NETWORKS = {
+    "net:city-2": "bundled network city-2",
+    "net:city-4": "bundled network city-4",
+    "net:city-5": "bundled network city-5",
+}
+COLOURS = ("#b04a3a", "#8fb8de", "#2a6f97", "#c9a227", "#9a9a9a", "#222222", "#5a9367")
 
 Share = tuple[float, float, float]  # share of games won, and its interval
 

@@ -21,7 +21,7 @@ AGENTS = {  # name and description by spec, strongest first
     "az:city-4:1000": ("Expert", "search guided by a network"),
     "az:generated-1:1000": ("Expert, any board", "search guided by a network"),
     "uct:1000": ("Strong", "tree search, 1,000 simulations"),
-    "net:city-2": ("Advanced", "a trained network, answers at once"),
+    "net:city-5": ("Advanced", "a trained network, answers at once"),
     "uct:100": ("Medium", "tree search, 100 simulations"),
     "planner": ("Casual", "plans one decision ahead"),
     "greedy": ("Beginner", "takes the best immediate gain"),
@@ -29,7 +29,7 @@ AGENTS = {  # name and description by spec, strongest first
 }
 if not HAS_NETWORKS:
     AGENTS = {spec: level for spec, level in AGENTS.items() if not spec.startswith(("az:", "net:"))}
-CITY_AGENTS = ("az:city-4:1000", "net:city-2")  # their networks play no other board
+CITY_AGENTS = ("az:city-4:1000", "net:city-5")  # their networks play no other board
 DEFAULT_OPPONENT = "uct:100"
 CHART_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS

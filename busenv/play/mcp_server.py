@@ -24,7 +24,7 @@ from busenv.game.board_specs import board_names
 from busenv.render.game_drawing import game_svg
 from busenv.schema import first_error
 
-AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-2")  # that any client may name
+AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-5")  # that any client may name
 ME = "me"
 
 
