@@ -420,6 +420,8 @@ def test_specs_and_objects_are_rated_in_one_call() -> None:
         "random",
         "random (1)",
     ]
+    with pytest.raises(ValueError, match="was trained on"):
+        rate([make_agent("net:city-2"), "greedy"], 1, players=3, board="generated:small:1")
     assert [*rate([Faulty("greedy")], 1, against="greedy", players=3).index] == [
         "greedy (0)",
         "greedy",

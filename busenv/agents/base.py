@@ -72,12 +72,16 @@ class Agent(ABC):
     def act(self, game: Game) -> int:
         """Return a legal action for the seat to decide in one game, which is not modified.
 
-        Raises ValueError when the game is over or its board is not supported, AgentError when the
-        agent fails, and TypeError when an agent from elsewhere returns no whole number.
+        Raises ValueError when the game is over or its board is not supported, and AgentError when
+        the agent fails or returns no whole number.
         """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
-        return action_id(self._act(game))
+        action = self._act(game)
+        try:
+            return action_id(action)
+        except TypeError as error:
+            raise AgentError(f"{self.name}: {error}") from None
 
     def _act(self, game: Game) -> int:
         """Same as `act`, for a game that is not over."""

@@ -59,7 +59,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config",
         metavar="CONFIG",
-        help="preset: quick (PPO, three minutes), standard (PPO, an hour), full (PPO, 12 million "
+        help="preset: quick (PPO, three minutes), standard (PPO, an hour), full (PPO, 70 million "
         "decisions) or expert (expert iteration, an hour); or a settings file FILE.json; or a run "
         "folder to resume",
     )

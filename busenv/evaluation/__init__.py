@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from busenv.agents import make_agent
-from busenv.agents.custom_agent import CustomAgent, as_agent
+import numpy as np
+
+from busenv import Board, Game
+from busenv.agents import Agent, make_agent
+from busenv.agents.custom_agent import as_agent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,11 +28,22 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class _Open(CustomAgent):
-    """An object of the caller, which games do not close."""
+class _Open(Agent):
+    """An agent of the caller, which games do not close."""
 
-    def close(self) -> None:
-        pass
+    def __init__(self, agent: Agent, name: str) -> None:
+        self.name, self._agent = name, agent
+
+    def reset(self, seed: int) -> None:
+        self._agent.reset(seed)
+
+    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        return self._agent.choose(games, board)
+
+    def _act(self, game: Game) -> int:
+        from busenv.evaluation.tournament import decide
+
+        return decide(self._agent, game)
 
 
 def rate(

@@ -85,7 +85,7 @@ def check_agent(
             with closing(make_agent(f"net:{parsed.model}" if parsed.model else spec)) as agent:
                 for game in games:
                     agent.act(game)
-    except (AgentError, ValueError, OSError, TypeError) as error:
+    except (AgentError, ValueError, OSError) as error:
         name = f"agent {spec!r}"
         raise RunError(f"{error}" if name in f"{error}" else f"{name}: {error}") from error
 

@@ -122,7 +122,7 @@ def play_game(
         while not game.is_over:
             seat = game.current_player
             start = time.perf_counter()
-            action = _act(agents[seat], game)
+            action = decide(agents[seat], game)
             spent, spec = time.perf_counter() - start, keys[seat][0]
             decisions[seat] += 1
             _decisions[spec] += 1
@@ -149,7 +149,7 @@ def play_game(
     }
 
 
-def _act(agent: Agent, game: Game) -> int:
+def decide(agent: Agent, game: Game) -> int:
     """Return an agent's action; AgentError for an error in the code of an agent from elsewhere."""
     try:
         return agent.act(game)

@@ -159,8 +159,10 @@ class AgentPool:
             await worker.restart()
             raise AgentTaskError("the agent's process has ended") from None
         except (AgentError, ValueError, OSError, ModuleNotFoundError) as error:
+            worker.is_cold = False
             raise AgentTaskError(str(error)) from error
         except Exception as error:  # raised by an agent from outside this package
+            worker.is_cold = False
             raise AgentTaskError(f"{type(error).__name__}: {error}") from error
 
     async def close(self) -> None:

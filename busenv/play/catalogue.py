@@ -29,7 +29,7 @@ AGENTS = {  # name and description by spec, strongest first
 }
 if not HAS_NETWORKS:
     AGENTS = {spec: level for spec, level in AGENTS.items() if not spec.startswith(("az:", "net:"))}
-CITY_AGENTS = ("az:city-4:1000", "net:city-5")  # their networks play no other board
+CITY_AGENTS = ("az:city-4:1000", "net:city-5", "net:city-2")  # their networks play no other board
 DEFAULT_OPPONENT = "uct:100"
 CHART_AGENT = "uct:200"
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
@@ -63,7 +63,7 @@ class Catalogue:
 
         RequestError: agent_refused.
         """
-        if spec not in AGENTS and spec not in self.trusted:
+        if spec not in (*AGENTS, *CITY_AGENTS, *self.trusted):
             text = f"The page does not offer {spec[:80]!r}; name it on the command line."
             raise RequestError("agent_refused", text)
         if spec in CITY_AGENTS and not is_city(board):

@@ -106,7 +106,7 @@ class GameSettings(Settings):
     players: tuple[Annotated[int, Field(ge=3, le=5)], ...] = Field(
         default=(4,),
         min_length=1,
-        description="numbers of players; PPO draws one for each game, other games take turns",
+        description="numbers of players; PPO draws one for each game, self-play takes them in turn",
     )
     board: Annotated[str, accepted_by(training_boards)] = Field(
         default="city",
@@ -322,7 +322,7 @@ PRESETS = {
         rate_every=240.0,
         rate_games=400,
     ),
-    # The network `city-5`: 95 minutes on two cores; repeatable.
+    # The settings of `city-5`, but repeatable: 95 minutes on two cores, on the city only.
     "full": PPOConfig(
         width=384,
         players=(4, 3, 4, 5),
