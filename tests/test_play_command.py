@@ -167,7 +167,7 @@ def test_a_board_and_rules_with_names_of_others_are_offered_beside_them(tmp_path
 
 
 def test_a_call_to_a_cold_worker_may_be_cancelled() -> None:
-    """The worker goes on to load, and serves the next call."""
+    """Its process is not replaced: it finishes loading, and answers the next call."""
 
     async def cancel_and_call() -> tuple[bool, int]:
         pool = AgentPool(1)

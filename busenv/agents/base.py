@@ -93,7 +93,7 @@ class Agent(ABC):
         Rows add up to 1; illegal actions have 0. The default gives 1 to the selected action.
         Arguments and errors are those of `choose`.
         """
-        return np.eye(board.num_actions, dtype=np.float32)[self.choose(games, board)]
+        return _one_hot(self.choose(games, board), board)
 
     def estimate(self, game: Game) -> Estimate:
         """Return chances to win, one per seat, and the best actions as (id, probability).
@@ -110,6 +110,13 @@ class Agent(ABC):
         raise ValueError(
             f"agent {self.name!r} gives no estimates; allowed: uct:N, net:MODEL, az:MODEL:N"
         )
+
+
+def _one_hot(actions: np.ndarray, board: Board) -> np.ndarray:
+    """Return distributions that give 1 to one action each: float32, (N, num_actions)."""
+    probabilities = np.zeros((len(actions), board.num_actions), np.float32)
+    probabilities[np.arange(len(actions)), actions] = 1
+    return probabilities
 
 
 def _check_running(games: np.ndarray, board: Board) -> np.ndarray:
@@ -192,4 +199,4 @@ class CompiledAgent(LockedAgent):
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         """Same as `action_probabilities`, without validation."""
-        return np.eye(board.num_actions, dtype=np.float32)[self._choose(games, board)]
+        return _one_hot(self._choose(games, board), board)

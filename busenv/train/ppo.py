@@ -21,7 +21,8 @@ from busenv.core.state import MAX_PLAYERS
 from busenv.train.advantages import compute_gae
 from busenv.train.policies import Opponent, Policy, evaluate, sample, select
 
-LEARNER, NOBODY = 0, 255  # owners of a seat: `seat_owners` of the environment
+LEARNER = 0  # owner of a seat: `seat_owners` of the environment
+NOBODY = 255  # in place of an owner where the game is over
 # Share of games in which copies of one opponent hold all seats but one, as in ratings: several
 # copies of an opponent play differently from one among others.
 SINGLE_SHARE = 0.4
@@ -228,9 +229,9 @@ class Games:
         return torch.as_tensor(self.batch.rewards)
 
     def deciders(self) -> torch.Tensor:
-        """Return the owner who decides next in each game, NOBODY where it is over: uint8, (N,)."""
+        """Return the owner of the next decision in each game, or NOBODY: uint8, (N,)."""
         owners = self.owners.gather(1, self.seats[:, None])[:, 0]
-        return owners.masked_fill_(self.is_over, NOBODY)
+        return owners.masked_fill(self.is_over, NOBODY)
 
 
 @torch.no_grad()

@@ -1,0 +1,43 @@
+"""Files that agents need: their hashes, and where they are found."""
+
+from pathlib import Path
+
+from busenv import Game
+from busenv.agents import make_agent
+from busenv.agents.dependencies import build_agent, file_hashes
+
+
+def test_files_of_agents_are_hashed(tmp_path: Path) -> None:
+    path = tmp_path / "policy.safetensors"
+    specs = (
+        "random",
+        "uct:5",
+        f"ppo:{path}",
+        f"exec:python3 {path}",
+        f"py:player.py:Player:{path}",
+    )
+    path.write_bytes(b"one")
+    path.with_suffix(".json").write_text("{}")
+    one = file_hashes(specs)
+    path.write_bytes(b"two")
+    two = file_hashes(specs)
+    assert [*one] == [*two] == [*specs[2:]]
+    assert all(one[spec] != two[spec] for spec in specs[2:])
+    path.with_suffix(".json").write_text('{"temperature": 0}')
+    assert file_hashes(specs)[specs[2]] != two[specs[2]]
+    assert [*file_hashes(("net:city-2", "net@0.5:city-2"))] == ["net:city-2", "net@0.5:city-2"]
+    assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
+
+
+class Argument:
+    """An agent whose argument is a file."""
+
+    def __init__(self, file: str) -> None:
+        self.act = make_agent(Path(file).read_text()).act
+
+
+def test_files_of_arguments_are_found_from_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "agent.txt").write_text("greedy")
+    spec = "py:tests.test_agent_files:Argument:agent.txt"
+    game = Game(seed=1)
+    assert build_agent(spec, {}, tmp_path).act(game) == make_agent("greedy").act(game)
