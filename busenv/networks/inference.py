@@ -27,9 +27,6 @@ if TYPE_CHECKING:  # weights play without torch
     from busenv.networks.network import Network
 
 Policy = Callable[[np.ndarray, Board, float], np.ndarray]
-RowPolicy = Callable[
-    [np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]
-]
 
 
 @fast_kernel
