@@ -50,6 +50,17 @@ def test_illegal_actions_name_themselves_and_change_nothing(action: int) -> None
     assert (game.to_bytes(), game.position()) == before
 
 
+def test_illegal_actions_change_nothing_at_any_decision() -> None:
+    game, rng = Game(5, "condensed", seed=4), random.Random(4)
+    while not game.is_over:
+        legal, before = game.legal_actions(), game.to_bytes()
+        illegal = rng.choice([action for action in range(-10, 400) if action not in legal])
+        with pytest.raises(IllegalActionError):
+            game.step(illegal)
+        assert game.to_bytes() == before
+        game.step(rng.choice(legal))
+
+
 WRONG_CALLS: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: Game(num_players=2), ValueError, "num_players is 2; allowed: 3, 4 or 5"),
     (lambda: Game(num_players=4.0), ValueError, "num_players is 4.0"),
