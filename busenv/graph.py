@@ -154,7 +154,8 @@ def _coordinates(board: Board) -> np.ndarray:
     """Return a board's coordinates as `Maps.coordinates` has them: float32, (V, 2)."""
     points = np.array([(entry.x, entry.y) for entry in board.intersections])
     low, high = points.min(axis=0), points.max(axis=0)
-    unit = np.sqrt(max(float(np.prod(high - low)), 1e-9) / len(points))
+    sides = high - low  # a straight map has no area
+    unit = np.sqrt(np.prod(sides) / len(points)) or sides.max() / len(points)
     return ((points - (low + high) / 2) / unit).astype(np.float32)
 
 

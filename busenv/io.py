@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import stat
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def write_whole(path: str | Path, content: str | bytes, mode: int | None = None)
     path = Path(os.path.realpath(path))
     data = content.encode("utf-8") if isinstance(content, str) else content
     opener = None if mode is None else partial(os.open, mode=mode)
-    name = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    name = path.with_name(f".{secrets.token_hex(8)}.tmp")  # file names have a maximum length
     try:
         with open(name, "xb", opener=opener) as file:
             file.write(data)
@@ -77,7 +78,8 @@ def write_whole(path: str | Path, content: str | bytes, mode: int | None = None)
             os.chmod(name, stat.S_IMODE(path.stat().st_mode))
         os.replace(name, path)
     except BaseException as error:
-        name.unlink(missing_ok=True)
+        with suppress(OSError):
+            name.unlink()
         if isinstance(error, OSError):  # names the file, not the temporary one
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise

@@ -2,7 +2,8 @@
 
 The row is egocentric: the viewer is player 0 and the others follow clockwise, so it does not encode
 the viewer's seat. It has the same length for 3, 4 and 5 players (absent players are zeros). It is
-complete: the state of the game can be rebuilt from it, up to the numbering of the seats.
+complete: what decides how the game continues can be rebuilt from it, up to the numbering of the
+seats (deliveries up to 255 per player).
 
     >>> from busenv import Game
     >>> game = Game(seed=1)
@@ -32,7 +33,6 @@ import numpy as np
 
 from busenv.core import features, kernels
 from busenv.core import relative_types as relative_kernels
-from busenv.core.features import VERSION
 from busenv.core.state import GAME, MAX_PLAYERS
 from busenv.game.actions import action_id
 from busenv.game.board import Board
@@ -42,20 +42,6 @@ if TYPE_CHECKING:
     from busenv.game.game import Game
 
 PLANES = ("intersections", "streets", "sites")
-
-__all__ = [
-    "VERSION",
-    "ObservationLayout",
-    "Part",
-    "Section",
-    "absolute_action",
-    "absolute_actions",
-    "observe",
-    "observe_games",
-    "relative_action",
-    "relative_actions",
-    "relative_games",
-]
 
 
 class Part(NamedTuple):
@@ -216,12 +202,15 @@ def relative_actions(games: np.ndarray, board: Board, actions: np.ndarray) -> np
 
 
 def _check_actions(games: np.ndarray, board: Board, actions: np.ndarray) -> np.ndarray:
-    copied = np.array(actions, np.int64)
-    if copied.shape != games.shape:
-        raise ValueError(f"actions have shape {copied.shape}; allowed: {games.shape}, as games")
+    copied = np.array(actions)
+    if copied.shape != games.shape or copied.dtype.kind not in "iu":
+        raise ValueError(
+            f"actions have shape {copied.shape} and dtype {copied.dtype}; "
+            f"allowed: whole numbers of shape {games.shape}, as games"
+        )
     if len(copied) and not (copied.min() >= 0 and copied.max() < board.num_actions):
         raise ValueError(f"actions are {actions!r}; allowed: 0 to {board.num_actions - 1}")
-    return copied
+    return copied.astype(np.int64)
 
 
 def relative_games(games: np.ndarray) -> np.ndarray:

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Collection
 from typing import Any, Literal, get_args
 
+from gymnasium.vector import AutoresetMode
+
 from busenv.errors import IllegalActionError
 
 Illegal = Literal["raise", "lose", "replace"]
@@ -23,6 +25,14 @@ def check_illegal(illegal: str) -> Illegal:
     if illegal not in allowed:
         raise ValueError(f"illegal is {illegal!r}; allowed: one of {[*allowed]}")
     return illegal  # type: ignore[return-value]
+
+
+def check_autoreset(mode: str | AutoresetMode) -> AutoresetMode:
+    """Return a setting `autoreset_mode`; else raise ValueError."""
+    allowed = [one.value for one in AutoresetMode]
+    if mode not in [*allowed, *AutoresetMode]:
+        raise ValueError(f"autoreset_mode is {mode!r}; allowed: one of {allowed}")
+    return AutoresetMode(mode)
 
 
 def check_options(options: dict[str, Any] | None, allowed: Collection[str]) -> dict[str, Any]:

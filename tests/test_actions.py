@@ -91,6 +91,7 @@ def test_encode_takes_words_and_numbers() -> None:
         (("grow", 3, 2), "grow: no detail 2; allowed: 0 to 1"),
         (("set_down", 3, 1), "set_down: no detail 1; allowed: 0 to 0"),
         (("set_down", "3"), "set_down: no subject '3'"),
+        (("build", 5.0), "build: no subject 5.0"),
         ((Move("build", 99, 0),), "no subject 99"),
     ],
 )

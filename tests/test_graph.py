@@ -1,5 +1,7 @@
 """Maps as arrays and graphs: the same streets, sites and actions as on the boards."""
 
+import dataclasses
+
 import numpy as np
 
 import busenv
@@ -32,6 +34,16 @@ def test_coordinates_have_one_unit_on_all_sizes() -> None:
         maps = stack_maps(spec)
         assert 1.0 < maps.edge_features[..., 2].mean() < 1.4
         assert (abs(maps.coordinates.max(axis=1) + maps.coordinates.min(axis=1)) < 1e-5).all()
+
+
+def test_a_straight_map_has_coordinates_of_usual_size() -> None:
+    city = load_board("city")
+    line = tuple(
+        dataclasses.replace(one, x=float(k), y=0.0) for k, one in enumerate(city.intersections)
+    )
+    x, y = stack_maps(dataclasses.replace(city, intersections=line)).coordinates[0].T
+    assert 0.5 < np.diff(x).min() <= np.diff(x).max() < 2
+    assert not y.any()
 
 
 def test_actions_name_their_edges_and_nodes() -> None:

@@ -99,6 +99,7 @@ def test_copies_of_a_batch_build_their_boards() -> None:
     expected = play(Batch(4, board="generated:small:train"), 50)
     for copied in (copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
         assert play(copied, 50) == expected
+    assert len(copy.copy(batch.boards).array) == len(batch.boards)
 
 
 def test_opponents_are_called_board_by_board() -> None:

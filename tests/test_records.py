@@ -146,4 +146,12 @@ def test_files_keep_their_mode_and_their_link(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert target.stat().st_mode & 0o777 == 0o600
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
+    longest = tmp_path / ("x" * 255)
+    write_whole(longest, "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target", longest.name]
+
+
+def test_errors_of_files_name_the_file_itself(tmp_path: Path) -> None:
+    (file := tmp_path / "file").touch()
+    with pytest.raises(OSError, match=r"file/x'$"):
+        write_whole(file / "x", "new")

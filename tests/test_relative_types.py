@@ -92,8 +92,10 @@ def test_actions_of_a_batch_convert_like_those_of_games() -> None:
     absolute = absolute_actions(states, CITY, actions)
     assert absolute.tolist() == [*map(absolute_action, games, actions.tolist())]
     assert (relative_actions(states, CITY, absolute) == actions).all()
-    with pytest.raises(ValueError, match=r"shape \(2,\); allowed: \(1125,\)"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) and dtype int64"):
         absolute_actions(states, CITY, actions[:2])
+    with pytest.raises(ValueError, match=r"float64; allowed: whole numbers of shape \(1125,\)"):
+        absolute_actions(states, CITY, actions / 2)
     with pytest.raises(ValueError, match="allowed: 0 to 374"):
         relative_actions(states[:1], CITY, np.array([375]))
 

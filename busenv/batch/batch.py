@@ -22,7 +22,14 @@ from busenv.game.rules import Rules, as_rules, player_counts
 from busenv.game.states import illegal_action
 from busenv.observation import relative_games
 from busenv.rewards import Reward, call_reward, reward_kind
-from busenv.validation import Illegal, check_illegal, check_seed, check_whole, with_mask_hint
+from busenv.validation import (
+    Illegal,
+    check_autoreset,
+    check_illegal,
+    check_seed,
+    check_whole,
+    with_mask_hint,
+)
 
 ILLEGAL = {
     "raise": batch_kernels.RAISE,
@@ -46,10 +53,10 @@ class Batch:
     board_index, final_board_index: int64, (N,), indices into `boards`: the boards of `games` and of
         `final_games`.
     seats: int64, (N,), the seat to decide.
-    seat_owners: uint8, (N, 5), the player of each seat: 1 is `random`, 2 is `greedy`, all other
-        numbers are the caller. Without opponents, a caller may write it between two steps to let
-        these bots play seats of some games; a reset does not change it. Do not write to it with
-        opponents.
+    seat_owners: uint8, (N, 5), the player of each seat: 1 is `random`, 2 is `greedy`, and any other
+        number is the caller. Without opponents, a caller may write it between two steps to let
+        these bots play seats of some games, but not all seats of a game, which would be played
+        within its reset; a reset does not change it. Do not write to it with opponents.
     masks: bool, (N, num_actions), the legal actions; all true where a game is over.
     observations: uint8, (N, size), from the view of the seat to decide; read-only by convention.
     acting_seats: int64, (N,), the seat that took the last decision; in a step that only resets a
@@ -108,7 +115,7 @@ class Batch:
         self.player_counts = player_counts(num_players)
         self.boards, self.rules = as_boards(board), as_rules(rules)
         self.board = self.boards[0]
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = check_autoreset(autoreset_mode)
         self._custom_reward = reward if callable(reward) else None
         self._relative_types = bool(relative_types)
         self._opponents = OpponentPool(opponents, max(self.player_counts) - 1)
@@ -327,7 +334,7 @@ class Batch:
         batch and for one that is not valid. Nothing changes then.
         """
         arrays = self._arrays
-        check_state(state, self.state(), self.boards, self.player_counts, arrays.kinds)
+        check_state(state, self.state(), self.boards, arrays.kinds)
         with self._threads.exclusive():
             self._threads.close_step()
             self.boards.build(state["board_index"])

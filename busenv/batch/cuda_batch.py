@@ -192,7 +192,7 @@ class CudaBatch:
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Continue from a state of this class or of `busenv.Batch`, as `busenv.Batch.restore`."""
-        check_state(state, self._empty_state, self.boards, self.player_counts, self._opponent_kinds)
+        check_state(state, self._empty_state, self.boards, self._opponent_kinds)
         for name in STATE_ARRAYS:
             content = torch.from_numpy(as_bytes(np.ascontiguousarray(state[name])))
             self._tensors[name].view(torch.uint8).view(-1).copy_(content)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from busenv.core.state import MAX_PLAYERS
+from busenv.core.state import MAX_PLAYERS, OVER
 from busenv.game.board_specs import BoardSet
 from busenv.game.states import check_games
 
 # The arrays of `busenv.core.batch_kernels.Arrays` that the next step depends on, except those that
 # an observation of the games writes.
 STATE_ARRAYS = (
-    "games", "board_index", "streams", "episodes", "words_drawn", "needs_reset", "seat_owners",
-    "acting_seats",
+    "games", "board_index", "rules", "streams", "episodes", "words_drawn", "needs_reset",
+    "seat_owners", "acting_seats",
 )  # fmt: skip
 
 
@@ -33,16 +33,17 @@ def check_state(
     state: Mapping[str, np.ndarray],
     empty: Mapping[str, np.ndarray],
     boards: BoardSet,
-    player_counts: Sequence[int],
     kinds: np.ndarray,
 ) -> None:
     """Raise ValueError for a state that the games of a batch cannot continue from.
 
-    empty: arrays of the batch's dtypes and shapes. player_counts: of its games. kinds: of players,
-    as in `busenv.core.batch_kernels.Arrays`.
+    empty: arrays of the batch's dtypes and shapes, with its rules. kinds: of players, as in
+    `busenv.core.batch_kernels.Arrays`.
     """
     if state.keys() != empty.keys():
         raise ValueError(f"the state has the arrays {[*state]}; allowed: {[*empty]}")
+    if state["rules"].tobytes() != empty["rules"].tobytes():
+        raise ValueError("the state is of games with other rules or numbers of players")
     for name, array in empty.items():
         if (state[name].dtype, state[name].shape) != (array.dtype, array.shape):
             raise ValueError(
@@ -60,16 +61,15 @@ def check_state(
             raise ValueError(f"{name} of the state has a value outside of 0 to {limit - 1}")
     for board in np.unique(index):
         check_games(state["games"][index == board], boards[board])
-    num_players = state["games"]["players"]
-    if not np.isin(num_players, player_counts).all():
-        raise ValueError(
-            f"games of the state have {np.unique(num_players).tolist()} players; allowed: "
-            f"{[*player_counts]}"
-        )
-    owners = np.unique(state["seat_owners"])
-    learner = (state["seat_owners"] == 0) & (np.arange(MAX_PLAYERS) < num_players[:, None])
-    if kinds[1] and not (np.isin(owners, kinds).all() and (learner.sum(axis=1) == 1).all()):
+    if not kinds[1]:
+        return
+    games, owners = state["games"], np.unique(state["seat_owners"])
+    learner = (state["seat_owners"] == 0) & (np.arange(MAX_PLAYERS) < games["players"][:, None])
+    if not (np.isin(owners, kinds).all() and (learner.sum(axis=1) == 1).all()):
         raise ValueError(
             f"seat_owners of the state has the players {owners.tolist()}; allowed with these "
             f"opponents: {np.unique(kinds).tolist()}, with one seat of 0 in each game"
         )
+    is_waiting = learner[np.arange(len(games)), games["seat"]] | (games["phase"] == OVER)
+    if not is_waiting.all():
+        raise ValueError("the state is of an interrupted step: an opponent decides next")

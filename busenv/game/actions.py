@@ -179,7 +179,7 @@ def encode(board: Board, move: str | Move, subject: int = 0, detail: int = 0) ->
         ("subject", subject, segment.subjects),
         ("detail", detail, segment.details),
     ):
-        if value not in range(count):
+        if not hasattr(value, "__index__") or value not in range(count):
             raise ValueError(f"{kind}: no {name} {value!r}; allowed: 0 to {count - 1}")
     return segment.first + operator.index(subject) * segment.details + operator.index(detail)
 

@@ -135,7 +135,8 @@ class BoardSet(Sequence[Board]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._records = self.records.view()  # `records` of a copy may be part of a copied batch
+        if not np.shares_memory(self._records, self.records):  # of a copied batch
+            self._records = self.records.view()
         self.records.flags.writeable = False  # pickling drops this, and numba's type includes it
 
 

@@ -24,6 +24,7 @@ from safetensors.torch import load, save
 from typing_extensions import Self
 
 from busenv import Board
+from busenv.core.features import VERSION
 from busenv.error_text import did_you_mean, truncate
 from busenv.errors import BoardError
 from busenv.game.board import make_board
@@ -39,7 +40,6 @@ from busenv.io import read_bounded, write_whole
 from busenv.networks.factory import MAX_WIDTH, build_network, weights_of
 from busenv.networks.logits import HIGHEST_TEMPERATURE
 from busenv.networks.network import Network
-from busenv.observation import VERSION
 from busenv.schema import LONGEST_SENTENCE, Schema, parse
 
 WEIGHTS_SUFFIX, CARD_SUFFIX = ".safetensors", ".json"

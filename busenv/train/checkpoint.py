@@ -24,7 +24,7 @@ from busenv.io import write_whole
 from busenv.schema import LONGEST_SENTENCE, Schema, parse
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
-FORMAT = 10
+FORMAT = 11
 HEADER_BYTES = 2_000_000  # largest size of the state and of the names of tensors
 NETWORK, OPTIMIZER, GAMES = "network.", "optimizer.", "games."  # prefixes of the names of tensors
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, of each weight
