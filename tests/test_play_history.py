@@ -27,9 +27,16 @@ def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[...
     page.click("#undo")
     me.wait_for_node(1)
     me.my_turn()
+    page.select_option("#delay", "1.5")
     me.choose("site-3")
-    me.my_turn()
     branch = page.locator("#steps .branch")
+    branch.click()
+    moves = len(me.rows())
+    page.locator("#steps .row").nth(moves).wait_for()
+    assert me.node() == 2  # the branch stays on display while the agents play
+    page.click("#back")
+    page.select_option("#delay", "0")
+    me.my_turn()
     assert "erect house at intersection 14, zone 1" in branch.inner_text()
     assert f"({ply - 1} moves)" in branch.inner_text()
     branch.click()
@@ -41,6 +48,19 @@ def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[...
     assert page.is_hidden("#viewing")
     assert "The game is paused: press Continue" in page.inner_text("#last")
     assert "erect house at intersection 15, zone 1" in branch.inner_text()
+
+
+def test_a_hint_disappears_with_its_position(
+    served: Served, player: Callable[..., Player]
+) -> None:
+    me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
+    me.my_turn()
+    me.choose("site-0")
+    me.my_turn()
+    me.page.click("#hint")
+    hint = me.wait_for_notice("Best move of")
+    me.page.click("[data-key=PageUp]")
+    hint.wait_for(state="detached")
 
 
 def test_hint_analysis_and_chart_on_the_page(served: Served, player: Callable[..., Player]) -> None:

@@ -18,7 +18,7 @@ import busenv.render
 from busenv.play import messages
 from busenv.play.catalogue import PREPARED
 from busenv.play.messages import RequestError, parse_request
-from busenv.play.request_guard import RequestGuard
+from busenv.play.request_guard import NOTEBOOKS, RequestGuard
 from busenv.play.server import MAX_PAGES, Server, replay_arguments
 from busenv.play.session import Connection, Session
 from busenv.render.pieces import pieces_style
@@ -30,7 +30,7 @@ STATIC_FOLDERS = (Path(busenv.render.__file__).parent, PAGES)
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css"}
 REPLAY_POLICY = (  # allows the page's own script, but gives it no origin and no other resource
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
-    "style-src 'unsafe-inline'; img-src data:"
+    f"style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self' {NOTEBOOKS}"
 )
 CLOSE_NO_SUCH_GAME, CLOSE_TRY_AGAIN = 4404, 1013
 

@@ -36,7 +36,7 @@ ALL_INTERFACES = ("0.0.0.0", "::")
 
 
 class _Protocol(H11Protocol):
-    """An HTTP connection. Few that are no game page's stay open, so that strangers stop nothing.
+    """An HTTP connection. Those that are no game page's are limited, so strangers block nobody.
 
     accepted: the open connections, oldest first. pages: the addresses of the game pages.
     """

@@ -54,12 +54,12 @@ const handlers = {
     const before = state;
     state = message;
     if (before && before.node !== state.node) {
-      showNotice("");
-      if (viewedNode === state.node || !before.variation.includes(viewedNode)) viewedNode = null;
+      if (!isHintNotice) showNotice("");
+      if (viewedNode === state.node) viewedNode = null;
     }
     if (chartShown && String(before?.variation) !== String(state.variation))
       send({ type: "chart", enabled: true });
-    showLastChange(state.last_change);
+    if (before) showLastChange(state.last_change);
     refresh();
   },
   participants(message) {
@@ -104,7 +104,8 @@ const send = connect(`${location.protocol === "https:" ? "wss" : "ws"}://${locat
 
 /** Display the current data: immediately, but at most once per frame. */
 function refresh() {
-  if (refreshState) return void (refreshState = "pending");
+  // A hidden page has no frames to wait for.
+  if (refreshState && !document.hidden) return void (refreshState = "pending");
   refreshState = "done";
   requestAnimationFrame(() => {
     const pending = refreshState === "pending";
@@ -126,6 +127,7 @@ function display() {
     clearMarks();
     showDelivery(getNode(node).delivery);
     if (analysing || hintNode !== null) requestAnalysis();
+    if (isHintNotice && hintNode === null) showNotice("");  // a hint about another node
   }
   displayHeadline(view);
   displayChoices();
@@ -245,7 +247,7 @@ function withNames(text) {
   return text.replace(/\bseat (\d)\b/gi, (_, digit) => {
     const name = nameOf(+digit), isUnique = seats.filter(({ seat }) => nameOf(seat) === name).length === 1;
     return name && (isUnique ? name : `${name} ${digit}`);
-  }).replace("you wins", "you win");
+  }).replace(/\byou wins/, "you win");
 }
 
 function isOver(node) { return getNode(node)?.turn < 0; }
