@@ -67,6 +67,12 @@ def test_a_slower_version_is_found(tmp_path: Path) -> None:
     assert " 4.000 " in lines[-1]
 
 
+def test_a_measurement_that_fails_in_this_version_only_counts_as_slower(tmp_path: Path) -> None:
+    good, bad = checkout(tmp_path / "a", 0.01), checkout(tmp_path / "b", 0.0)
+    assert not compared(good, bad, ["playouts"])[0]
+    assert compared(bad, good, ["playouts"])[0]
+
+
 def test_a_commit_is_extracted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = checkout(tmp_path / "repository", 1.0)
     run = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org"]

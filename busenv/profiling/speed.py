@@ -48,8 +48,8 @@ def compare(revision: str, names: Sequence[str], repeats: int, console: Console)
     """Measure this version and another one in turns, and print the ratios of their speeds.
 
     revision: a commit, or a folder with a checkout. repeats: runs of each measurement in each of
-    ROUNDS. Returns whether the median ratio of every measurement is at least 1 - TOLERANCE. Raises
-    ValueError for an unknown revision.
+    ROUNDS. Returns whether the median ratio of every measurement is at least 1 - TOLERANCE; one
+    that fails in the other version is left out. Raises ValueError for an unknown revision.
     """
     trees = checkout(revision), Path(str(busenv.__file__)).parents[1]
     rounds: list[list[dict[str, Any]]] = []  # of each: results of the other version, of this one
@@ -60,11 +60,13 @@ def compare(revision: str, names: Sequence[str], repeats: int, console: Console)
         rounds.append(results[::order])
     rows, not_slower = [], True
     for name in names:
-        errors = [
-            one[name] for versions in rounds for one in versions if isinstance(one[name], str)
-        ]
-        if errors:
-            console.print(f"{name} is left out: {errors[0]}", markup=False)
+        old_errors, new_errors = (
+            [one[name] for one in versions if isinstance(one[name], str)]
+            for versions in zip(*rounds, strict=True)
+        )
+        if old_errors or new_errors:
+            not_slower &= bool(old_errors)  # the other version may lack the measurement
+            console.print(f"{name} is left out: {(old_errors + new_errors)[0]}", markup=False)
             continue
         pairs = [[statistics.median(one[name]) for one in pair] for pair in rounds]
         medians = [f"{statistics.median(speeds):,.0f}" for speeds in zip(*pairs, strict=True)]

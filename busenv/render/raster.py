@@ -48,6 +48,9 @@ class DisplayWindow:
 
     def __init__(self) -> None:
         self._pygame = load_pygame()
+        self._open()
+
+    def _open(self) -> None:
         screens = ("DISPLAY", "WAYLAND_DISPLAY")
         if sys.platform == "linux" and not any(os.environ.get(name) for name in screens):
             os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -57,6 +60,8 @@ class DisplayWindow:
 
     def show(self, pixels: np.ndarray) -> None:
         """Show pixels: uint8, (800, 1200, 3)."""
+        if not self._pygame.display.get_init():  # another environment has closed the display
+            self._open()
         self._pygame.event.pump()
         self._pygame.surfarray.blit_array(self._screen, pixels.transpose(1, 0, 2))
         self._pygame.display.flip()

@@ -192,7 +192,7 @@ def _charts(
     seats = range(positions[0].num_players)
     marks: dict[str, Any] = {"rounds": rounds, "ranking": positions[-1].ranking}
     points = [[position.points[seat] for position in positions] for seat in seats]
-    low, high = min(map(min, points)), max(map(max, points))
+    low, high = min(0, *map(min, points)), max(map(max, points))
     chart = draw_chart("Points over time", points, low, max(high, 1), **marks)
     drawn = f"<figure><figcaption>Points</figcaption>{chart}</figure>"
     if any(chances for chances, _ in estimates):
