@@ -254,7 +254,9 @@ def _read_dataset(stream: io.BytesIO, board: Board | None) -> GameDataset:
         raise ValueError(f"format {quote(metadata['format'])}; this busenv reads {FORMAT}")
     loaded = recorded_board(metadata["board"], board)
     if loaded.fingerprint != metadata["board"]["fingerprint"]:
-        raise ValueError(f"its games were played on another board than {loaded!r}")
+        raise ValueError(
+            f"its games were played on another board than {loaded!r}; give that board (board=...)"
+        )
     rules, specs = Rules.from_dict(metadata["rules"]), metadata["agents"]
     if not (isinstance(specs, list) and all(isinstance(spec, str) for spec in specs)):
         raise ValueError(f"agents are {quote(specs)}; allowed: a list of specs")

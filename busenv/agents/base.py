@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
 from busenv import Board, Game
 from busenv.core.state import OVER
-from busenv.errors import AgentError
+from busenv.errors import AgentError, IllegalActionError
 from busenv.game.actions import action_id
 from busenv.game.states import check_games
 from busenv.validation import check_seed
@@ -20,6 +21,7 @@ from busenv.validation import check_seed
 __all__ = ["Agent", "AgentError", "CompiledAgent", "LockedAgent"]
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
+Result = TypeVar("Result")
 
 
 class Agent(ABC):
@@ -73,11 +75,15 @@ class Agent(ABC):
         """Return a legal action for the seat to decide in one game, which is not modified.
 
         Raises ValueError when the game is over or its board is not supported, and AgentError when
-        the agent fails or returns no whole number.
+        the agent fails, changes the game or returns no whole number.
         """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
+        state = game.arrays()[0]
+        before = state.tobytes()
         action = self._act(game)
+        if state.tobytes() != before:
+            raise AgentError(f"{self.name} changed the game; allowed: steps of game.clone()")
         try:
             return action_id(action)
         except TypeError as error:
@@ -93,7 +99,10 @@ class Agent(ABC):
         Rows add up to 1; illegal actions have 0. The default gives 1 to the selected action.
         Arguments and errors are those of `choose`.
         """
-        return _one_hot(self.choose(games, board), board)
+        actions = self.choose(games, board)
+        if ((actions < 0) | (actions >= board.num_actions)).any():
+            raise AgentError(f"{self.name} chose {actions}; allowed: 0 to {board.num_actions - 1}")
+        return _one_hot(actions, board)
 
     def estimate(self, game: Game) -> Estimate:
         """Return chances to win, one per seat, and the best actions as (id, probability).
@@ -110,6 +119,26 @@ class Agent(ABC):
         raise ValueError(
             f"agent {self.name!r} gives no estimates; allowed: uct:N, net:MODEL, az:MODEL:N"
         )
+
+
+def call_foreign(name: str, function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call code from outside this package; its errors become AgentErrors with an agent's name.
+
+    Faults of the machine (OSError, MemoryError, ImportError) and errors of this package pass.
+    """
+    try:
+        return function(*arguments)
+    except (AgentError, IllegalActionError, OSError, MemoryError, ImportError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise AgentError(f"{name}: {type(error).__name__}: {error}") from error
+
+
+def call_agent(agent: Agent, method: str, argument: Any) -> Any:
+    """Call a method of an agent; AgentError for an error in the code of an agent from elsewhere."""
+    if type(agent).__module__.startswith("busenv."):  # errors of wrapped objects are AgentErrors
+        return getattr(agent, method)(argument)
+    return call_foreign(agent.name, getattr(agent, method), argument)
 
 
 def _one_hot(actions: np.ndarray, board: Board) -> np.ndarray:

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from busenv import Board, Game
-from busenv.agents.base import Agent
+from busenv.agents.base import Agent, call_foreign
+from busenv.game.states import check_choice
 
 
 class CustomAgent(Agent):
     """An agent of a player's methods; `reset(seed)` and `close()` are optional.
 
-    A player without `choose` plays single games only, one without `act` by batches of one.
+    A player without `choose` plays single games only. One without `act` receives a single game as a
+    batch of one. Errors of the player's code become AgentErrors.
     """
 
     def __init__(self, player: Any, name: str) -> None:
@@ -26,7 +28,7 @@ class CustomAgent(Agent):
 
     def reset(self, seed: int) -> None:
         if hasattr(self._player, "reset"):
-            self._player.reset(seed)
+            call_foreign(self.name, self._player.reset, seed)
 
     def close(self) -> None:
         if hasattr(self._player, "close"):
@@ -35,12 +37,13 @@ class CustomAgent(Agent):
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         if self.single_game_only:
             raise ValueError(f"{self.name} plays single games only: it has act(game), not choose")
-        return np.asarray(self._player.choose(games, board))
+        answer = call_foreign(self.name, self._player.choose, games, board)
+        return check_choice(answer, games.shape, self.name)
 
     def _act(self, game: Game) -> int:
         if hasattr(self._player, "act"):
-            return self._player.act(game)
-        return super()._act(game)
+            return call_foreign(self.name, self._player.act, game)
+        return int(self.choose(game.arrays()[0].copy(), game.board)[0])
 
 
 def as_agent(player: Any, name: str | None = None) -> Agent:
@@ -80,7 +83,7 @@ def load_object(module: str, name: str) -> Any:
 def _load_file(path: Path) -> Any:
     """Run a Python file as a module, once in this process."""
     path = path.resolve()
-    key = f"busenv_agent:{path}"
+    key = f"busenv_agent:{path}".replace(".", "|")  # pickle imports what stands before a dot
     if key not in sys.modules:
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {path}")

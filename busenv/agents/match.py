@@ -78,8 +78,8 @@ def seat_line_up(
     """Return who holds each seat, int64 (N, n), and which seat begins, (N,), in games of a line-up.
 
     numbers: int64, (N,), of the games. In n * n games each member has every seat with every
-    starting player once. The next n * n games use the next of the circular orders, of which number
-    `shift` is the first.
+    starting player once. Each block of n * n games uses one circular order; `shift` is the
+    number of the first block's order.
     """
     players, orders = len(line_up), np.array(circular_orders(line_up))
     order = orders[(numbers // players**2 + shift) % len(orders)]
@@ -119,7 +119,7 @@ def _as_player(agent: str | Player, k: int, seed: int | None, stack: ExitStack) 
 
 
 class GameHistories:
-    """Games of a batch as `Game` objects, which have histories, if one of the agents needs them.
+    """`Game` objects, which have histories, for the games of a batch, if an agent needs them.
 
     agents: of all games. states: GAME, (N,), new games, which the caller steps in place.
     rules, board: of all games.

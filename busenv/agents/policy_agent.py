@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from busenv import Board, Game
-from busenv.agents.base import CompiledAgent, Estimate
+from busenv.agents.base import CompiledAgent, Estimate, call_foreign
 from busenv.core.relative_types import write_absolute_policies
 from busenv.game.board_specs import GeneratedBoards, is_playable
 from busenv.networks.compiled_network import Weights
@@ -104,18 +104,25 @@ class FunctionAgent(DistributionAgent):
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         rows, masks = observe_games(games, board, True, self._relative_types)
-        logits = _as_array(self._policy(rows, masks))
-        if logits.shape != masks.shape:
-            raise ValueError(
-                f"the policy {self.name!r} returned an array of shape {logits.shape} for masks of "
-                f"shape {masks.shape}; return one logit for each action"
-            )
+        logits = call_foreign(self.name, self._logits, rows, masks)
         policies = action_probabilities(logits, masks, self._temperature)
         if not self._relative_types:
             return policies
         out = np.zeros_like(policies)
         write_absolute_policies(games, board.array, policies, out)
         return out
+
+    def _logits(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return the logits of the policy, checked; it may write to its arguments."""
+        logits = _as_array(self._policy(rows, masks.copy()))
+        if logits.shape != masks.shape:
+            raise ValueError(
+                f"the policy returned an array of shape {logits.shape} for masks of shape "
+                f"{masks.shape}; return one logit for each action"
+            )
+        if not np.isfinite(logits[masks]).all():
+            raise ValueError("the policy returned a logit that is not finite for a legal action")
+        return logits
 
 
 def from_policy(
@@ -130,7 +137,8 @@ def from_policy(
     temperature: 0 to 100, by which logits are divided; 0 takes the most likely action.
     name: of the agent in tables.
 
-    Raises ValueError for another temperature, and when the policy returns another shape.
+    Raises ValueError for another temperature. The agent raises AgentError when the policy fails,
+    and when it returns another shape or a logit of a legal action that is not finite.
     """
     return FunctionAgent(policy, relative_types=relative_types, temperature=temperature, name=name)
 

@@ -118,11 +118,14 @@ class SearchAgent(CompiledAgent):
         return chances, sorted(shares, key=lambda pair: -pair[1])
 
     def action_values(self) -> dict[int, float]:
-        """Return the mean return by action that a search has visited, in the current position.
+        """Return the mean return by visited action of the position that was searched last.
 
-        A return is that of the seat to decide, 0 to 1: its chance to win, mixed with its points.
+        Only `act` and `estimate` are such searches, and `act` does not search a forced decision.
+        Empty after a batch. A return is that of the seat to decide, 0 to 1: its chance to win,
+        mixed with its points.
         """
-        roots = [(tree, tree.nodes[0]) for tree in self._trees]
+        trees = [] if self._history is None else self._trees
+        roots = [(tree, tree.nodes[0]) for tree in trees]
         edges = [tree.edges[r["first"] : r["first"] + r["edges"]] for tree, r in roots]
         if not edges:
             return {}
@@ -133,7 +136,7 @@ class SearchAgent(CompiledAgent):
 
     @property
     def simulated(self) -> int:
-        """Simulations from the current position, of all threads."""
+        """Simulations from the position that was searched last, of all threads."""
         return int(sum(tree.wins[MAX_PLAYERS] for tree in self._trees))
 
     def _search_share(

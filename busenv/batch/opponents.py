@@ -20,7 +20,7 @@ from busenv.errors import AgentError, IllegalActionError
 from busenv.game.board import Board
 from busenv.game.game import Game
 from busenv.game.rules import Rules
-from busenv.game.states import illegal_action
+from busenv.game.states import check_choice, illegal_action
 
 if TYPE_CHECKING:
     from busenv.batch.batch import Batch
@@ -176,19 +176,14 @@ def _choose(
     copies = take_games(games, index)
     if _has(agent, "choose") and not getattr(agent, "single_game_only", False):
         choose = getattr(agent, "choose_trusted", agent.choose)  # these games need no validation
-        answer = np.asarray(choose(copies, board))
+        answer = choose(copies, board)
     else:
         states = (copies[i : i + 1] for i in range(len(copies)))
-        answer = np.array([agent.act(Game.from_state(state, rules, board)) for state in states])
-    if answer.shape != index.shape or answer.dtype.kind not in "iu":
-        raise AgentError(
-            f"the opponent {agent!r} chose {answer!r}; allowed: whole numbers of shape "
-            f"{index.shape}"
-        )
-    actions = answer.astype(np.int64)
+        answer = [agent.act(Game.from_state(state, rules, board)) for state in states]
+    actions = check_choice(answer, index.shape, f"the opponent {agent!r}")
     wrong = kernels.first_illegal(take_games(games, index), board.array, actions)
     if wrong >= 0:
         game = int(index[wrong])
-        error = illegal_action(games, game, board, int(answer[wrong]))
+        error = illegal_action(games, game, board, int(actions[wrong]))
         raise AgentError(f"the opponent at seat {games['seat'][game]}: {error}") from error
     return actions

@@ -47,7 +47,7 @@ def _show(args: argparse.Namespace) -> None:
     elif args.ply is not None:
         raise ValueError("--ply needs --draw, whose position it selects")
     elif path.suffix == ".jsonl" and path.is_file() and len(games := _games(path, args.board)) != 1:
-        print(list_games(games, args.record), end="")
+        print(list_games(games, args.record, args.board), end="")
     else:
         print(narrate(load_recorded_game(args.record, args.board)), end="")
 
@@ -85,8 +85,11 @@ def _games(path: Path, board: str | None) -> list[dict[str, Any]]:
     return sorted(games, key=lambda game: game["number"])
 
 
-def list_games(games: list[dict[str, Any]], source: str) -> str:
-    """Return a line per game: number, rounds, winner, agents by seat."""
+def list_games(games: list[dict[str, Any]], source: str, board: str | None = None) -> str:
+    """Return a line per game: number, rounds, winner, agents by seat.
+
+    board: the argument `--board` for the command that shows a game.
+    """
     if not games:
         return f"{source} has no games\n"
     lines = ["game   rounds  winner  agents by seat"]
@@ -95,7 +98,8 @@ def list_games(games: list[dict[str, Any]], source: str) -> str:
         rounds = result["rounds"] if result else "cut off"
         agents = printable(", ".join(game["agents"]))
         lines.append(f"{game['number']:4}  {rounds:>7}  seat {winner}  {agents}")
-    command = shlex.join(["busenv", "show", f"{source}:{games[0]['number']}"])
+    options = ["--board", board] if board else []
+    command = shlex.join(["busenv", "show", f"{source}:{games[0]['number']}", *options])
     return "\n".join(lines) + f"\n\nShow one in words: {command}\n"
 
 

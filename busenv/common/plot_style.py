@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def default_style() -> Iterator[None]:
-    """Apply matplotlib's default settings in a block or, as a decorator, in a function."""
+    """Apply matplotlib's default settings in a block or, as a decorator, in a function.
+
+    Texts contain no mathematics: names of agents may contain dollar signs.
+    """
     import matplotlib
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
+        matplotlib.rcParams["text.parse_math"] = False
         yield
 
 

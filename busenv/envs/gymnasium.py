@@ -147,13 +147,16 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
 
         Raises IllegalActionError for an illegal action with illegal="raise" and for any action
         after the end, and ResetNeeded before the first `reset`; the game is unchanged then. Raises
-        AgentError if an opponent fails: call `reset` then.
+        AgentError if an opponent chooses an illegal action or its program fails, and the errors of
+        an opponent's own code: call `reset` then.
         """
         game = self.game
         if game is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         if self._forfeited:
             raise IllegalActionError("an illegal action has ended the episode: call reset()")
+        if not game.is_over and game.current_player != self.seat:
+            raise gymnasium.error.ResetNeeded("an opponent has failed: call reset()")
         if self._relative_types:
             action = absolute_action(game, action)  # type: ignore[arg-type]
         before, illegal = copy_state(game.arrays()[0]), False

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from busenv import Board, Game
 from busenv.agents import Agent, make_agent
+from busenv.agents.base import call_agent
 from busenv.agents.custom_agent import as_agent
 
 if TYPE_CHECKING:
@@ -35,15 +37,13 @@ class _Open(Agent):
         self.name, self._agent = name, agent
 
     def reset(self, seed: int) -> None:
-        self._agent.reset(seed)
+        call_agent(self._agent, "reset", seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         return self._agent.choose(games, board)
 
     def _act(self, game: Game) -> int:
-        from busenv.evaluation.tournament import decide
-
-        return decide(self._agent, game)
+        return int(call_agent(self._agent, "act", game))
 
 
 def rate(
@@ -63,16 +63,19 @@ def rate(
     from busenv.evaluation.tables import result_table, seat_rows
     from busenv.evaluation.tournament import play_games
 
+    if isinstance(agents, str):
+        raise TypeError(f"agents is {agents!r}; allowed: a sequence of specs and objects")
     entrants = [*agents] if against is None else [*agents, against]
     taken = {entrant for entrant in entrants if isinstance(entrant, str)}
     specs, objects = [], {}
-    for number, entrant in enumerate(entrants):
+    for entrant in entrants:
         spec = entrant
         if isinstance(entrant, str):
             make_agent(entrant).close()
         else:
             player = as_agent(entrant)
-            spec = f"{player.name} ({number})" if player.name in taken else player.name
+            names = (f"{player.name} ({number})" for number in count(1))
+            spec = next(name for name in chain([player.name], names) if name not in taken)
             taken.add(spec)
             objects[spec] = _Open(player, spec)
         specs.append(spec)

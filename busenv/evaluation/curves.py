@@ -7,6 +7,7 @@ of at most three.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from busenv.train.learning_curve import COLOURS, read_curve
 from busenv.train.run_training import CURVE
 
 RESAMPLES = 2000
+LINE_STYLES = ("-", "--", "-.", ":")
 UNITS = {"decisions": "training decisions", "seconds": "seconds of training"}
 
 
@@ -60,8 +62,11 @@ def read_runs(folders: Sequence[Path]) -> tuple[dict[str, list[Curve]], int]:
     runs = []
     for folder in folders:
         settings, points = read_json(folder / SETTINGS, RunError), read_curve(folder / CURVE)
-        if not points:
+        if not points or not isinstance(settings, dict) or not settings.get("players"):
             raise RunError(f"{folder} has no ratings; allowed: folders of busenv train")
+        for name in ("board", "rules"):  # a run has copies of its own files, all of one name
+            if (file := folder / str(settings.get(name))).is_file():
+                settings[name] = f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()[:8]}"
         spent = {unit: np.array([getattr(p, unit) for p in points], float) for unit in UNITS}
         shared = [bot for bot in points[-1].wins if all(bot in p.wins for p in points)]
         won = {bot: np.array([p.wins[bot] for p in points]) for bot in shared}
@@ -106,8 +111,9 @@ def draw_curves(
                 spent, won = _on_one_grid(curves, bot, unit)
                 low, high = zip(*map(bootstrap_interval, won.T), strict=True)
                 colour = COLOURS[k % len(COLOURS)]
+                style = LINE_STYLES[k // len(COLOURS) % len(LINE_STYLES)]
                 axes.fill_between(spent, low, high, color=colour, alpha=0.15, lw=0)
-                axes.plot(spent, won.mean(axis=0), "o-", ms=3, color=colour, label=name)
+                axes.plot(spent, won.mean(axis=0), f"o{style}", ms=3, color=colour, label=name)
             axes.axhline(1 / players, color="0.3", linestyle=":", label=f"par, {1 / players:.0%}")
             axes.set_title(f"against {players - 1} copies of {bot}", loc="left", fontsize="medium")
             axes.set(xlabel=label, xlim=(0, None), ylim=(0, None))

@@ -29,7 +29,8 @@ def decision_table(games: GameDataset | Iterable[Game]) -> pd.DataFrame:
     joined on `action`, names the actions. Raises ValueError for a damaged dataset.
     """
     if not isinstance(games, GameDataset):
-        return pd.DataFrame([row for k, game in enumerate(games) for row in _rows(k, game)])
+        rows = [row for k, game in enumerate(games) for row in _rows(k, game)]
+        return pd.DataFrame(rows, columns=[*COLUMNS])
     replay = games.replay(range(len(games)))
     states, owner = replay.states, replay.owner
     seats = states["seat"].astype(np.int64)

@@ -21,20 +21,21 @@ import numpy as np
 
 from busenv import Game, IllegalActionError
 from busenv.agents import Agent, AgentError, make_agent
-from busenv.agents.custom_agent import CustomAgent
-from busenv.agents.policy_agent import FunctionAgent
+from busenv.agents.base import call_agent
 from busenv.common.cores import available_cores
 from busenv.common.worker_pool import worker_pool
+from busenv.error_text import printable, truncate
 from busenv.errors import AgentUnavailableError
 from busenv.evaluation.game_log import ranking
 from busenv.evaluation.schedule import Schedule
+from busenv.schema import LONGEST_SENTENCE
 
 GAMES_PER_WORKER = 4  # in flight
 SECONDS_ALONE = 2.0  # of play in this process before workers start, which takes as long
 WARM_UP = 4  # first decisions of a spec in a process, which are not timed: they compile code
 
-# Agents of this process, by spec and number of earlier seats with the same spec.
-_agents: dict[tuple[str, int], Agent] = {}
+Agents = dict[tuple[str, int], Agent]  # by spec and number of earlier seats with the same spec
+_agents: Agents = {}  # of a worker process
 _decisions: Counter[str] = Counter()  # of each spec in this process
 
 
@@ -73,16 +74,20 @@ def play_games(
 
 
 def _play_here(
-    play: Callable[[int], dict[str, Any]], remaining: deque[int], end: float
+    play: Callable[..., dict[str, Any]], remaining: deque[int], end: float
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """Play games in this process until a time (of `time.monotonic`), and yield them."""
+    """Play games in this process until a time (of `time.monotonic`), and yield them.
+
+    Their agents are no other call's, which may run in another thread.
+    """
+    agents: Agents = {}
     torch = sys.modules.get("torch")  # imported by now if an agent needs it
     threads = torch.get_num_threads() if torch else 0
     try:
         while remaining and time.monotonic() < end:
-            yield [play(remaining.popleft())]
+            yield [play(remaining.popleft(), agents=agents)]
     finally:
-        close_agents()
+        close_agents(agents)
         if torch:
             torch.set_num_threads(threads)
 
@@ -92,10 +97,12 @@ def play_game(
     number: int,
     build: Callable[[str], Agent] = make_agent,
     replies: Path | None = None,
+    agents: Agents = _agents,
 ) -> dict[str, Any]:
     """Play one game of a schedule, and return it as an object of the games file.
 
-    build: makes an agent from its spec. replies: see `play_games`.
+    build: makes an agent from its spec. replies: see `play_games`. agents: those of earlier games,
+    by default of this process; new ones are added.
     Keys: number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by
     seat, forfeit (None, or seat, ply and why), and by seat decisions, timed (decisions with a
     measured time) and seconds (their sum). All but the last two are reproducible.
@@ -109,20 +116,20 @@ def play_game(
     game = Game(schedule.players, schedule.loaded_rules, board, first, seed=number)
     seconds = [0.0] * schedule.players
     decisions, timed = [0] * schedule.players, [0] * schedule.players
-    agents: list[Agent] = []
+    seated: list[Agent] = []
     forfeit = None
     specs = [schedule.specs[entrant] for entrant in entrants]
     keys = [(spec, specs[:seat].count(spec)) for seat, spec in enumerate(specs)]
     try:
         for seat, key in enumerate(keys):
-            agents.append(_agent(key, build))
-            agents[seat].reset(_seed_of(schedule.seed, number, seat))
+            seated.append(_agent(key, build, agents))
+            call_agent(seated[seat], "reset", _seed_of(schedule.seed, number, seat))
             if replies:
-                agents[seat].log_replies(replies / f"{number}.jsonl", seat)
+                seated[seat].log_replies(replies / f"{number}.jsonl", seat)
         while not game.is_over:
             seat = game.current_player
             start = time.perf_counter()
-            action = decide(agents[seat], game)
+            action = call_agent(seated[seat], "act", game)
             spent, spec = time.perf_counter() - start, keys[seat][0]
             decisions[seat] += 1
             _decisions[spec] += 1
@@ -133,9 +140,9 @@ def play_game(
     except AgentUnavailableError:
         raise
     except (AgentError, IllegalActionError) as error:
-        forfeit = {"seat": seat, "ply": len(game.history), "why": str(error)}
-        if keys[seat] in _agents:
-            _agents.pop(keys[seat]).close()
+        forfeit = {"seat": seat, "ply": len(game.history), "why": _reason(error)}
+        if keys[seat] in agents:
+            agents.pop(keys[seat]).close()
     return {
         "number": number,
         "agents": [schedule.labels[entrant] for entrant in entrants],
@@ -149,17 +156,9 @@ def play_game(
     }
 
 
-def decide(agent: Agent, game: Game) -> int:
-    """Return an agent's action; AgentError for an error in the code of an agent from elsewhere."""
-    try:
-        return agent.act(game)
-    except (AgentError, IllegalActionError, OSError, MemoryError, ImportError):
-        raise  # all but the first two are faults of this machine
-    except Exception as error:
-        runs_other_code = isinstance(agent, (CustomAgent, FunctionAgent))
-        if type(agent).__module__.startswith("busenv.") and not runs_other_code:
-            raise
-        raise AgentError(f"{type(error).__name__}: {error}") from error
+def _reason(error: Exception) -> str:
+    """The message of an error as one line of limited length, as a games file stores it."""
+    return truncate(printable(error), LONGEST_SENTENCE)
 
 
 def _seed_of(seed: int, number: int, seat: int) -> int:
@@ -167,17 +166,17 @@ def _seed_of(seed: int, number: int, seat: int) -> int:
     return int(np.random.SeedSequence((seed, number, seat)).generate_state(1, np.uint64)[0])
 
 
-def _agent(key: tuple[str, int], build: Callable[[str], Agent]) -> Agent:
-    """Return an agent of this process, built for its first game."""
-    if key not in _agents:
-        _agents[key] = build(key[0])
+def _agent(key: tuple[str, int], build: Callable[[str], Agent], agents: Agents) -> Agent:
+    """Return an agent, built for its first game."""
+    if key not in agents:
+        agents[key] = build(key[0])
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(1)  # each worker has one core
-    return _agents[key]
+    return agents[key]
 
 
-def close_agents() -> None:
-    """Close the agents of this process."""
-    for agent in list(_agents.values()):  # a copy: a game drops an agent that fails
+def close_agents(agents: Agents = _agents) -> None:
+    """Close agents, by default those of this process."""
+    for agent in list(agents.values()):  # a copy: a game drops an agent that fails
         agent.close()
-    _agents.clear()
+    agents.clear()

@@ -10,7 +10,7 @@ import numpy as np
 from busenv.core import kernels, state_validation
 from busenv.core.state import FIELDS, GAME, NO_LIMIT
 from busenv.error_text import quote
-from busenv.errors import IllegalActionError, PositionError
+from busenv.errors import AgentError, IllegalActionError, PositionError
 from busenv.game.actions import RESOLVED_IN, Phase, describe_action
 from busenv.game.board import Board
 from busenv.game.position import ASCENDING, BY_SEAT, NUMBERS, Position, read_position
@@ -104,6 +104,14 @@ def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> 
         f"action {action}{words}{which} is illegal for seat {games['seat'][index]} "
         f"in phase {phase.name}; legal: {np.flatnonzero(mask[0]).tolist()}"
     )
+
+
+def check_choice(answer: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """Return an agent's answer as int64; AgentError unless it is whole numbers of a shape."""
+    actions = np.asarray(answer)
+    if actions.shape != shape or actions.dtype.kind not in "iu":
+        raise AgentError(f"{name} chose {actions!r}; allowed: whole numbers of shape {shape}")
+    return actions.astype(np.int64)
 
 
 def state_of(position: Position, board: Board, rules: Rules) -> np.ndarray:

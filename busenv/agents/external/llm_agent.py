@@ -65,8 +65,8 @@ class LlmAgent(LockedAgent):
     """Asks a model for each decision, with the prompts of `busenv.envs.text.prompts`.
 
     Each decision is a conversation of its own. An answer that names no legal action is invalid;
-    after RETRIES of them the next one raises AgentError, which forfeits a rated game. Everything
-    else that fails raises AgentUnavailableError.
+    after RETRIES of them the next one raises AgentError, which forfeits a rated game. Every
+    other failure, such as a wrong key or a timeout, raises AgentUnavailableError.
 
     model: name of the model on the server. list_actions, obfuscate: as for `Prompts`.
 
@@ -74,7 +74,7 @@ class LlmAgent(LockedAgent):
     OpenAI's. Raises ValueError when both are missing, or for wrong `request_settings`.
     """
 
-    single_game_only = True  # prompts need the rules and the history of a game
+    single_game_only = True  # prompts need the rules of a game
 
     def __init__(
         self,

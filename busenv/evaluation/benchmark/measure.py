@@ -112,7 +112,7 @@ def _bench_agent(
     spec, players = specs[number], entry.players
     with closing(make_agent(spec)) as agent:
         kind = parse_spec(spec).kind
-        if kind in ("exec", "llm"):  # several processes, forfeits
+        if agent.single_game_only:  # may remember its game
             panel = _play_by_game(spec, players, folder, workers=cores)
         else:
             panel = _play(agent, PANEL, players)
@@ -218,11 +218,15 @@ def _play(agent: Agent, panel: dict[str, int], players: int) -> dict[str, WinCou
 
 
 def _play_by_game(spec: str, players: int, folder: Path, workers: int) -> dict[str, WinCount]:
-    """Play PANEL game by game, for programs and language models: ratings in subfolders."""
+    """Play PANEL game by game, for agents that remember their game: ratings in subfolders."""
     counts = {}
     for bot, number in count_games(PANEL, players).items():
         schedule = Schedule((spec,), players, number, SEED, RULES, bot, BOARD)
-        own = run_rating(schedule, folder / bot.replace(":", "-"), workers).results.iloc[0]
+        try:
+            own = run_rating(schedule, folder / bot.replace(":", "-"), workers).results.iloc[0]
+        except RunError as error:
+            resume = f"the same command with --out {folder.parent} resumes"
+            raise RunError(f"{error.__cause__ or error}; {resume}") from error
         games = int(own["games"])
         counts[bot] = WinCount(games=games, wins=round(own["won"] * games), points=own["points"])
     return counts
