@@ -17,7 +17,7 @@ from busenv.agents import make_agent
 from busenv.common.runs import RunError
 from busenv.networks.factory import build_network
 from busenv.train.config_files import read_config
-from busenv.train.expert_iteration import selfplay_run
+from busenv.train.expert_iteration import expert_run, selfplay_run
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun, Learner
 from busenv.train.expert_iteration.replay_buffer import read_samples
@@ -142,7 +142,9 @@ def test_a_fit_learns_from_each_sample_in_every_epoch(
     assert rates[0] == config.learning_rate > 10 * rates[-1]
 
 
-def test_a_fit_resumes_bit_for_bit(games: str, tmp_path: Path) -> None:
+def test_a_fit_resumes_bit_for_bit(
+    games: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     straight, _ = run_training(fit_config(games), tmp_path / "straight", QUIET)
     stopped = FitRun(fit_config(games), tmp_path / "stopped")
     for _ in range(2):
@@ -154,8 +156,11 @@ def test_a_fit_resumes_bit_for_bit(games: str, tmp_path: Path) -> None:
     while not resumed.is_done:
         resumed.step()
     assert same_tensors(parameters(straight), parameters(resumed))
-    resumed._count += 1  # its folder of samples has grown
-    assert resumed.is_done
+    resumed.save()
+    read = expert_run.read_samples
+    monkeypatch.setattr(expert_run, "read_samples", lambda *where: 2 * read(*where))
+    with pytest.raises(ValueError, match="holds a fit to other samples; choose a new folder"):
+        FitRun(fit_config(games), tmp_path / "stopped")
 
 
 def test_data_without_samples_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -1,7 +1,6 @@
 """Untrusted checkpoints, settings and training folders: read as stored, or a one-line error."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from busenv import Rules, load_board
+from busenv import load_board
 from busenv.networks.factory import build_network
 from busenv.train.checkpoint import load_checkpoint, save_checkpoint
 from busenv.train.config_files import read_config
@@ -17,7 +16,6 @@ from busenv.train.ppo_run import PPORun
 from busenv.train.run_training import run_training
 from tests.support.commands import refusal
 from tests.support.training import SMALL_PPO
-from tests.support.worlds import write_town
 
 CITY = load_board("city")
 RUN = SMALL_PPO.changed({
@@ -25,22 +23,11 @@ RUN = SMALL_PPO.changed({
 })  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run, with every kind of file."""
-    place = tmp_path_factory.mktemp("trained")
-    town, house = place / "town.json", place / "house.json"
-    write_town(town)
-    house.write_text(json.dumps({**Rules().to_dict(), "bus_limit": 3}))
-    config = RUN.changed({"board": str(town), "rules": str(house)})
-    run_training(config, place / "run", Console(quiet=True))
-    return place / "run"
-
-
 @pytest.fixture
-def folder(trained: Path, tmp_path: Path) -> Path:
-    """A copy of the trained folder that a test may damage."""
-    return Path(shutil.copytree(trained, tmp_path / "run"))
+def folder(tmp_path: Path) -> Path:
+    """The folder of a finished run, which a test may damage."""
+    run_training(RUN, tmp_path / "run", Console(quiet=True))
+    return tmp_path / "run"
 
 
 @pytest.mark.parametrize(
@@ -95,11 +82,11 @@ def test_programs_named_only_in_a_file_are_refused(
     recipe.write_text(json.dumps({**RUN.to_dict(), "rated": ["greedy", program]}))
     change_json(folder / "run.json", rated=["greedy", program])
     for source in (folder, recipe):
-        for words in ([], ["--set", "seed=1", "rated=exec:true"]):
+        for words in ([], ["--set", "seed=1"]):
             error = refusal(capsys, "train", str(source), *words, "--out", str(tmp_path / "out"))
             output = " ".join(error.split())
             assert f"rated has '{program}': a settings file cannot start programs" in output
-            assert "name the same agent with --set rated=" in output
+            assert "name it with --set rated=" in output
     recipe.write_text(json.dumps({"bots": ["py:players.py:Player"]}))
     with pytest.raises(ValueError, match=r"bots has 'py:players.*cannot start programs"):
         read_config(str(recipe))

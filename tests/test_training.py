@@ -52,7 +52,23 @@ def test_ratings_follow_numbers_of_decisions(tmp_path: Path) -> None:
     decisions = [point.decisions for point in curve]
     assert len(decisions) >= 3
     assert decisions[-1] == run.decisions
-    assert all(b - a >= 700 for a, b in pairwise(decisions[:-1]))
+    assert all(b // 700 > a // 700 for a, b in pairwise(decisions[:-1]))
+    by_time = config.changed({"rate_every": 5.0})
+    assert by_time.rate_decisions is None
+
+
+def test_a_run_resumes_without_an_agent_that_rated_it(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(
+        "class Bot:\n    def choose(self, games, board):\n"
+        "        import busenv\n"
+        "        return busenv.make_agent('random').choose(games, board)\n"
+    )
+    bot = f"py:{tmp_path}/bot.py:Bot"
+    run_training(SMALL_PPO.changed({"rated": (bot,)}), tmp_path / "run", Console(quiet=True))
+    (tmp_path / "bot.py").unlink()
+    going_on = SMALL_PPO.changed({"rated": ("random",), "decisions": 1200})
+    _, curve = run_training(going_on, tmp_path / "run", Console(quiet=True))
+    assert curve[-1].wins.keys() == {"random"}
 
 
 def test_a_run_writes_model_curve_and_scalars(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ while decisions < total:
             x, legal, taken, old_logprob, advantage, target = (b[indices] for b in buffers)
             policy, value = policy_and_value(x, legal)
             ratio = (policy.log_prob(taken) - old_logprob).exp()
-            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+            advantage = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
             clipped = ratio.clamp(1 - clip, 1 + clip)
             policy_loss = -torch.min(advantage * ratio, advantage * clipped).mean()
             loss = policy_loss - entropy_weight * policy.entropy().mean()

@@ -125,7 +125,7 @@ def ppo_loss(
     """Return the loss of a minibatch and the entropy of its policy."""
     policy, value = network.evaluate(row, mask)
     ratio = (policy.log_prob(action) - old_log_prob).exp()
-    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    advantage = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
     clipped = ratio.clamp(1 - CLIP, 1 + CLIP)
     policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
     entropy = policy.entropy().mean()

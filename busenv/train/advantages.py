@@ -25,8 +25,8 @@ def compute_gae(
     The decisions of one seat in one game are a trajectory. A decision's reward is everything that
     its seat receives until the seat decides again, including rewards from actions of other seats.
     A trajectory that the rollout cuts is bootstrapped from the value of the seat's next decision
-    where that is the decision after the rollout; otherwise the seat's last value in the rollout
-    ends it, and that last decision has no advantage.
+    where that is the decision after the rollout. Otherwise it is bootstrapped from the value of the
+    seat's last decision in the rollout, and that decision has no advantage.
 
     The arguments are NumPy arrays (`np.asarray` converts those of JAX) or PyTorch tensors on one
     device. T are the steps of the rollout, N the games, P the seats of a game.

@@ -52,7 +52,7 @@ def check_batch_agent(spec: str) -> None:
     """Raise ValueError unless a spec is that of an agent that plays batches of games."""
     with closing(make_agent(spec)) as agent:
         if agent.single_game_only:
-            raise ValueError("allowed: an agent that plays batches of games, not exec or llm")
+            raise ValueError("allowed: an agent that plays batches of games (with `choose`)")
 
 
 Spec = Annotated[str, accepted_by(lambda spec: make_agent(spec).close())]
@@ -74,8 +74,9 @@ class Settings(Schema):
         return settings
 
     def changed(self, changes: dict[str, Any]) -> Self:
-        """Return a copy with some fields changed; setting one limit removes the other.
+        """Return a copy with some fields changed.
 
+        Setting one limit removes the other, and `rate_every` removes `rate_decisions`.
         ValueError, in one line, names an unknown field, or a wrong value and what is allowed.
         """
         unknown = [name for name in changes if name not in type(self).model_fields]
@@ -84,6 +85,8 @@ class Settings(Schema):
         settings = self.model_dump()
         if any(changes.get(limit) is not None for limit in ("seconds", "decisions")):
             settings = {k: v for k, v in settings.items() if k not in ("seconds", "decisions")}
+        if "rate_every" in changes:
+            settings.pop("rate_decisions", None)
         try:
             return type(self)(**{**settings, **changes})
         except ValidationError as error:
@@ -120,7 +123,7 @@ class GameSettings(Settings):
         default=0, ge=0, le=2**63 - 1, description="seed of weights, games and minibatches"
     )
     threads: int = Field(
-        default=2, ge=1, le=1024, description="threads of PyTorch and of the environment"
+        default=2, ge=1, le=1024, description="threads that play games and compute updates"
     )
 
 
@@ -141,7 +144,7 @@ class RunConfig(GameSettings):
         default="", description="model whose weights training starts from; empty: random weights"
     )
     batch_size: int = Field(
-        default=512, ge=1, le=10**6, description="training decisions in a minibatch"
+        default=512, ge=1, le=10**6, description="training decisions per minibatch"
     )
     learning_rate: float = Field(
         default=4e-4,
@@ -254,7 +257,7 @@ class PPOConfig(LimitedConfig):
         default=DEFAULTS.steps, ge=1, le=10_000, description="steps of a rollout in each game"
     )
     batch_size: int = Field(
-        default=DEFAULTS.batch_size, ge=1, le=10**6, description="decisions per minibatch"
+        default=DEFAULTS.batch_size, ge=1, le=10**6, description="training decisions per minibatch"
     )
     gamma: float = Field(default=DEFAULTS.gamma, ge=0, le=1, description="discount per decision")
     gae_lambda: float = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, get_origin
@@ -36,14 +36,15 @@ ALL_PRESETS: dict[str, AnyConfig] = {
 
 
 def read_config(
-    source: str, assignments: Iterable[str] = (), allowed: Iterable[str] = ()
+    source: str, assignments: Iterable[str] = (), replaced: Mapping[str, Any] | None = None
 ) -> AnyConfig:
     """Read a preset by name, or a JSON file of the settings that differ from the defaults of its
     `method`, and change some settings.
 
-    `board` and `rules` may name files in the folder of the JSON file. A file may be untrusted: it
-    may name an agent that runs a program only if the assignments name it as well.
-    assignments: such as `seconds=60`; see `parse_settings`. allowed: further programs.
+    `board` and `rules` may name files in the folder of the JSON file. A file may be untrusted: an
+    agent that runs a program must be named by the assignments instead.
+    assignments: such as `seconds=60`; see `parse_settings`. replaced: further settings, by name.
+    Values of the file that these replace need not be valid.
 
     ValueError, in one line, for another source, a wrong setting, or a program; OSError when the
     file cannot be read.
@@ -65,13 +66,12 @@ def read_config(
         if not isinstance(method, str) or method not in METHODS:
             raise ValueError(f"method is {quote(method)}; allowed: {', '.join(METHODS)}")
         config = METHODS[method]
-        changes = parse_settings(assignments, config)
-        named = {*programs(changes), *allowed}
-        if foreign := {spec: name for spec, name in programs(content).items() if spec not in named}:
-            spec, name = next(iter(foreign.items()))
+        changes = {**parse_settings(assignments, config), **(replaced or {})}
+        content = {n: v for n, v in content.items() if n not in changes and v is not None}
+        for spec, name in programs(content).items():
             raise ValueError(
                 f"{name} has {quote(spec)}: a settings file cannot start programs or query "
-                f"servers; to allow it, name the same agent with --set {name}=..."
+                f"servers; to allow it, name it with --set {name}=..."
             )
         for name in ("board", "rules"):
             value = content.get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ from busenv.common.runs import SETTINGS, RunError, lock_folder
 from busenv.error_text import quote
 from busenv.game.board_specs import GeneratedBoards, board_names, load_board, load_boards
 from busenv.game.rules import EDITIONS, as_rules
-from busenv.io import write_whole
+from busenv.io import read_json, write_whole
 from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PPOConfig
-from busenv.train.config_files import AnyConfig, programs, read_config
+from busenv.train.config_files import AnyConfig, read_config
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
@@ -59,17 +60,17 @@ def evaluate_against(
     agents and the seed alone.
     """
     agent.reset(seed + max(3, players - 1))  # no bot has this seed
-    line_up = [agent, *(make_agent(bot, seed + k) for k in range(players - 1))]
     loaded = load_boards(board) if isinstance(board, str) else board
     boards = [loaded] if isinstance(loaded, Board) else loaded
     shares = np.array_split(np.arange(games), len(boards))
-    scores = [
-        play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]), seed=None)
-        for k, share in enumerate(shares)
-        if len(share)
-    ]
-    for copy in line_up[1:]:
-        copy.close()
+    with ExitStack() as stack:
+        copies = [make_agent(bot, seed + k) for k in range(players - 1)]
+        line_up = [agent, *(stack.enter_context(closing(copy)) for copy in copies)]
+        scores = [
+            play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]), seed=None)
+            for k, share in enumerate(shares)
+            if len(share)
+        ]
     own = [score for score, *_ in scores]
     others = [score for _, *rest in scores for score in rest]
     return [_combined(agent.name, own), _combined(bot, others)]
@@ -130,8 +131,9 @@ def changed_settings(folder: Path, config: AnyConfig) -> list[str]:
     path = folder / SETTINGS
     if not (folder / CHECKPOINT_FILE).exists():
         return []
-    stored = read_config(str(path), allowed=programs(config.to_dict()))
-    before, after = _contents(stored), _contents(config)
+    # An agent that rated the run may be gone, or be a program.
+    before = _contents(read_config(str(path), replaced={"rated": config.rated}))
+    before["rated"], after = tuple(read_json(path).get("rated", config.rated)), _contents(config)
     names = [name for name in before | after if before.get(name) != after.get(name)]
     for name in names:
         if name not in CHANGEABLE:
@@ -250,8 +252,8 @@ def _train(run: AnyRun, curve: list[CurvePoint], console: Console) -> None:
 
 
 def _is_due(run: AnyRun, last: CurvePoint, rating_seconds: float) -> bool:
-    if run.config.rate_decisions:
-        return bool(run.decisions >= last.decisions + run.config.rate_decisions)
+    if every := run.config.rate_decisions:
+        return run.decisions // every > last.decisions // every
     seconds = rating_interval(run.config, rating_seconds)
     return run.seconds - last.seconds >= seconds and run.decisions > last.decisions
 

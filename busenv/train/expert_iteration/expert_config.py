@@ -49,7 +49,11 @@ class SelfPlayConfig(SearchSettings, GameSettings):
 
     agent: Bot = Field(default="uct:50", description="agent that plays against itself")
     samples: int = Field(
-        default=100_000, ge=1, le=10**9, description="no game starts after this number of samples"
+        default=100_000,
+        ge=1,
+        le=10**9,
+        description="samples to write at least; games are played in parts of 64 (8,192 on a GPU), "
+        "which are completed",
     )
     device: Literal["cpu", "cuda"] = Field(
         default="cpu",

@@ -142,7 +142,8 @@ class FitRun(SampleRun):
 
     Each epoch has all samples in a random order that depends on the seed and the epoch. Its last
     minibatch is dropped if it is incomplete, unless it is the only one. `decisions` counts each
-    sample once: it rises linearly to their number.
+    sample once: it rises linearly to their number. Raises ValueError for a folder with a fit to
+    another number of samples.
     """
 
     config: FitConfig
@@ -152,6 +153,9 @@ class FitRun(SampleRun):
         self._parts = read_samples(config.data, self.boards)
         self._count = sum(map(len, self._parts))
         self._epoch_batches = max(self._count // config.batch_size, 1)
+        total = config.epochs * self._epoch_batches
+        if self.decisions != self._count * min(FIT_BATCHES * self.iteration, total) // total:
+            raise ValueError(f"{folder} holds a fit to other samples; choose a new folder")
         make_batch(self._parts[0][:1], self.boards, 0.0, self.network.inputs)  # compiles
         self._try_agents(config.rated)
         self._start_clock()

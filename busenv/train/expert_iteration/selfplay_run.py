@@ -15,7 +15,7 @@ from busenv.agents.dependencies import file_hashes
 from busenv.agents.specs import parse_spec
 from busenv.batch.cuda_batch import find_device
 from busenv.batch.saved_games import take_games
-from busenv.cluster import connected
+from busenv.cluster import connected, num_cpus
 from busenv.common.console import progress_bar
 from busenv.common.runs import lock_folder, store_settings
 from busenv.core import kernels
@@ -32,6 +32,7 @@ from busenv.search.tree_search import pass_forced
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration.expert_config import SelfPlayConfig
 from busenv.train.expert_iteration.expert_selfplay import (
+    GAMES_PER_CALL,
     GameSpecs,
     SearchPlay,
     SelfPlayPayload,
@@ -78,13 +79,18 @@ def run_selfplay(
         task, number = bar.add_task("", total=config.samples, note=""), max(files, default=-1) + 1
         while count < config.samples:
             bar.update(task, completed=count, note=f"{count:,} samples")
-            numbers = range(number, number + (LOCKSTEP_PARTS if config.device == "cuda" else 1))
+            at_once = LOCKSTEP_PARTS if config.device == "cuda" else 1
+            if ray:
+                at_once = -(-num_cpus() * GAMES_PER_CALL // PART_GAMES)
+            numbers = range(number, number + max(at_once, 1))
             rngs = [np.random.default_rng((config.seed, k)) for k in numbers]
             if isinstance(agent, AzAgent):
                 parts = _search_games(agent, config, boards, rngs, bool(ray))
             else:
                 parts = [_agent_games(agent, config, boards, rngs[0])]
             for k, samples in zip(numbers, parts, strict=True):
+                if ray and count >= config.samples:  # as on one machine
+                    break
                 if len(samples):
                     write_file(folder, k, samples)
                 count += len(samples)
