@@ -22,10 +22,10 @@ from busenv.agents.dependencies import file_hashes
 from busenv.agents.match import play_match
 from busenv.agents.policy_agent import PolicyAgent
 from busenv.agents.specs import short_spec
+from busenv.core.features import VERSION
 from busenv.game.board import make_board
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import load_model, save_model
-from busenv.observation import VERSION
 from busenv.play.launch import make_catalogue
 from busenv.train.config import PPOConfig
 from tests.support.networks import positions, random_network

@@ -30,9 +30,10 @@ RANDOM, GREEDY = 1, 2  # kinds of bots; 0 for a seat without a bot
 
 @kernel
 def _deliverable(g, b, seat, steps):
-    """Passengers that a line could deliver a number of clock steps from now, buses aside (R17).
+    """Passengers that a line could deliver a number of clock steps from now (R17).
 
-    Also returns the waiting passengers and the free buildings along the line (R16).
+    The number of buses does not limit them. Also returns the waiting passengers and the free
+    buildings along the line (R16).
     """
     kind = (g.clock + steps) % 3
     waiting = vacant = np.int64(0)

@@ -1,4 +1,4 @@
-"""Observation cache: the parts of an observation that only lines, buildings and markers change.
+"""Observation cache: parts of an observation that change only with lines, buildings and markers.
 
 Most decisions select actions and change neither the city nor the lines. Each game therefore has an
 observation cache and the state that the cache shows (`cached`, a GAME record); `update_cache`

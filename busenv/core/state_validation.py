@@ -1,8 +1,8 @@
 """Validation of GAME records from files, positions and other programs, before kernels use them.
 
 Kernels index arrays by the fields of a record and trust them. A valid record has derived fields
-that follow from the others, and a decision with a legal action: kernels stay within their arrays
-and finish. The state need not be reachable by play: the setup may be incomplete, markers may have
+that follow from the others, and offers a legal action, so kernels stay within their arrays and
+finish. The state need not be reachable by play: the setup may be incomplete, markers may have
 been placed out of turn, and the sharing of streets is not traced.
 """
 

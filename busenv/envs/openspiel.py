@@ -16,7 +16,7 @@ Importing this module registers the game; requires the extra `openspiel`.
 | `reward` | win | a name in `busenv.REWARDS` |
 | `relative_types` | False | True, to count building types from the clock (`busenv.observation`) |
 
-A path must not contain a comma or bracket. Invalid parameters raise ValueError.
+A path must not contain a comma or bracket. Invalid values raise ValueError.
 
 The game is sequential and deterministic, with perfect information. The starting player is a
 parameter, since algorithms for deterministic games reject chance nodes. Seats differ only in who

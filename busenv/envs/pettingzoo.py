@@ -191,7 +191,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
             self.render()
 
     def _write_infos(self) -> None:
-        """Write what became of illegal actions, and the masks with observation_keys=None."""
+        """Write whether the last actions were illegal, and with observation_keys=None the masks."""
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         for agent, info in self.infos.items():
             if self._illegal != "raise":

@@ -30,7 +30,8 @@ class BusVecEnv(VecEnv):
     seat. Custom learners use `acting_seats`, `batch.seats` (the seats to decide) and
     `batch.rewards` (float32, (N, 5), by seat).
 
-    Without a seed, by `seed` or an algorithm's `seed=`, every environment plays other games.
+    Unless it is seeded, by `seed` or by an algorithm's `seed=`, every environment plays different
+    games.
 
     `step` returns observations (of the new game, where one has ended), rewards, float32 (N,),
     dones, bool (N,), and a list of N `infos`. The info of a game that ended holds
@@ -38,7 +39,8 @@ class BusVecEnv(VecEnv):
     the length in steps, and 0. With illegal="lose" or "replace" every info holds "illegal_action".
 
     num_envs: N. The other arguments are keyword-only and those of
-    `busenv.envs.vector.BusVectorEnv`, with the same defaults and errors. copy=False is not suitable
+    `busenv.envs.vector.BusVectorEnv`, with the same defaults and errors, except `autoreset_mode`,
+    which is SAME_STEP. copy=False is not suitable
     for the library's own algorithms, which store observations.
     """
 
@@ -133,7 +135,7 @@ class BusVecEnv(VecEnv):
         return self._games.draw()
 
     def render(self, mode: str | None = None) -> np.ndarray | None:
-        """Return the images side by side as one; None before the first reset."""
+        """Return the images as one, in a grid; None before the first reset."""
         return super().render(mode) if self.batch.has_started else None
 
     def env_method(

@@ -131,7 +131,7 @@ def _select_building(g, b, word):
 
 @kernel
 def _select_split(g, b, word):
-    """Send all passengers to the station on the own line; draw a split when it has none or both."""
+    """Send all passengers to the station on the own line; draw a split if it has none or both."""
     limit = np.int64(num_arriving(g))
     first, second = has(g.reach[g.seat], b.station[0]), has(g.reach[g.seat], b.station[1])
     if first == second:

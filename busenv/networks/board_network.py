@@ -193,7 +193,7 @@ def _gather(node: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 def _sum_at_ends(
     at_first: torch.Tensor, at_second: torch.Tensor, graphs: _Graphs, node: torch.Tensor
 ) -> torch.Tensor:
-    """Sum what streets (N, S, width) bring to their first and second ends: (N, V, width)."""
+    """Sum what streets, (N, S, width), contribute to their first and second ends: (N, V, width)."""
     sums = torch.zeros_like(node, dtype=at_first.dtype).reshape(-1, node.shape[2])
     for ends, brought in zip(graphs.ends, (at_first, at_second), strict=True):
         sums = sums.index_add(0, ends.flatten(), brought.reshape(-1, node.shape[2]))

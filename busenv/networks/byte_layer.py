@@ -32,7 +32,7 @@ class _ByteLayer(torch.autograd.Function):
     def forward(
         ctx: Any, rows: torch.Tensor, scale: torch.Tensor, weight: torch.Tensor
     ) -> torch.Tensor:
-        # One place more than needed in the worst case; the system provides memory that is written.
+        # One place more than the worst case needs; only memory that is written is allocated.
         places = rows.numel() + 1
         inputs, values = np.empty(places, np.int32), np.empty(places, np.float32)
         starts = np.empty(len(rows) + 1, np.int32)

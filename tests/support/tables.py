@@ -25,7 +25,7 @@ def observation_table() -> str:
     lines = []
     for name, section in layout.sections.items():
         end = section.start + section.entries * section.width - 1
-        order = "; all of one feature, then all of the next." if section.planes else "."
+        order = ", stored feature by feature." if section.planes else "."
         lines += [
             f"### {name}",
             "",

@@ -124,7 +124,7 @@ class TextEnv(gymnasium.Env[str, str]):
 
         Returns observation, reward, terminated, truncated (always False) and `info`.
 
-        Raises TypeError for anything but a text, AgentError if an opponent fails, and ResetNeeded
+        Raises TypeError for anything but a text, the errors of `BusEnv.step`, and ResetNeeded
         before `reset` and after the end.
         """
         if not isinstance(answer, str):
