@@ -1,8 +1,9 @@
 """Files that agents need: their hashes, and where they are found."""
 
+import pickle
 from pathlib import Path
 
-from busenv import Game
+from busenv import Batch, Game
 from busenv.agents import make_agent
 from busenv.agents.dependencies import build_agent, file_hashes
 
@@ -41,3 +42,15 @@ def test_files_of_arguments_are_found_from_another_folder(tmp_path: Path) -> Non
     spec = "py:tests.test_agent_files:Argument:agent.txt"
     game = Game(seed=1)
     assert build_agent(spec, {}, tmp_path).act(game) == make_agent("greedy").act(game)
+
+
+def test_a_batch_with_an_opponent_of_a_file_is_pickled(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "class Own:\n    def act(self, game):\n        return game.legal_actions()[0]\n"
+    )
+    batch = Batch(2, opponents=f"py:{tmp_path}/own.py:Own")
+    batch.reset(1)
+    copied = pickle.loads(pickle.dumps(batch))
+    for games in (batch, copied):
+        games.step(games.masks.argmax(axis=1))
+    assert copied.games.tobytes() == batch.games.tobytes()

@@ -16,7 +16,7 @@ from torch import nn
 
 import busenv
 from busenv import EDITIONS, Batch, Game, cli, load_board
-from busenv.agents import Agent, from_policy, make_agent
+from busenv.agents import Agent, AgentError, from_policy, make_agent
 from busenv.agents.custom_agent import CustomAgent
 from busenv.agents.dependencies import file_hashes
 from busenv.agents.match import play_match
@@ -285,8 +285,10 @@ def test_a_function_of_rows_and_masks_becomes_an_agent(relative_types: bool) -> 
     assert len({favourites.act(Game(seed=2)) for _ in range(20)}) == 1
     score = play_match([by_function, "random", "random"], 9)[0]
     assert (score.name, score.games) == ("mine", 9)
-    with pytest.raises(ValueError, match=r"returned an array of shape \(1, 3\)"):
-        from_policy(lambda rows, masks: np.zeros((1, 3))).act(Game(seed=2))
+    with pytest.raises(AgentError, match=r"mine: ValueError: .* an array of shape \(1, 3\)"):
+        from_policy(lambda rows, masks: np.zeros((1, 3)), name="mine").act(Game(seed=2))
+    with pytest.raises(AgentError, match="a logit that is not finite for a legal action"):
+        from_policy(lambda rows, masks: np.full(masks.shape, -np.inf)).act(Game(seed=2))
     with pytest.raises(ValueError, match="temperature is 101"):
         from_policy(policy, temperature=101)
 

@@ -297,24 +297,38 @@ def test_one_seat_learns_and_its_agent_has_the_probabilities_of_the_policy(tmp_p
     assert probabilities.max() < 0.5
 
 
+REMEMBERING = """
+class Agent:
+    def reset(self, seed):
+        self.history = []
+    def act(self, game):
+        assert game.history[: len(self.history)] == self.history, "another game without reset"
+        self.history = game.history
+        return game.legal_actions()[0]
+"""
+
+
 @pytest.mark.usefixtures("quick", "threads_as_workers")
 def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str]) -> None:
-    """Built-in agents in a batch, a program game by game."""
+    """Built-in agents in a batch, a program and an agent that remembers its game one by one."""
     del protocol.PANEL["greedy"]
     program = write("while go := asked(): say('bestmove ' + go.split()[-1])")
+    (tmp_path / "own.py").write_text(REMEMBERING)
     folder, path = tmp_path / "own", tmp_path / "own/result.json"
-    arguments = ["benchmark", "greedy", program, "--name", "mine", "--decisions", "0"]
+    agents = "greedy", program, f"py:{tmp_path}/own.py:Agent"
+    arguments = ["benchmark", *agents, "--name", "mine", "--decisions", "0"]
     arguments += ["--players", "3", "--workers", "2", "--out", str(folder)]
     cli.main(arguments)
     result = read_result(path)
     assert (result.name, result.decisions, result.players) == ("mine", 0, 3)
-    assert [run.panel["random"].games for run in result.runs] == [9, 9]
+    assert [run.panel["random"].games for run in result.runs] == [9, 9, 9]
     assert result.runs[0].panel["random"].wins >= 7
     assert result.runs[0].panel["random"].points > 0
     assert result.runs[0].exploiter.games == 9
-    assert result.runs[1].exploiter is None  # a program plays game by game
     assert result.runs[1].panel["random"].wins <= 7
-    assert (folder / "seed-1/random/games.jsonl").is_file()
+    for seed in (1, 2):  # game by game
+        assert result.runs[seed].exploiter is None
+        assert '"forfeit":null' in (folder / f"seed-{seed}/random/games.jsonl").read_text()
 
 
 @pytest.mark.usefixtures("quick", "few_resamples", "threads_as_workers")
@@ -336,7 +350,7 @@ def test_the_commands_of_the_page_of_programs_run(
     assert read_result(tmp_path / "benchmark/result.json").runs[0].panel["random"].games == 9
     exploiters = ["exploit", "exec:python3 player.py", "--out", "exploit"]
     error = " ".join(refusal(capsys, *exploiters).split())
-    assert "allowed: an agent that plays batches of games, not exec or llm" in error
+    assert "allowed: an agent that plays batches of games, (with `choose`)" in error
     assert not Path("exploit").exists()
 
 

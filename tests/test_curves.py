@@ -36,6 +36,11 @@ def test_runs_that_differ_in_their_seed_share_a_line(tmp_path: Path) -> None:
     assert [len(curves) for curves in groups.values()] == [3, 3]
     assert np.allclose(groups["learning_rate=0.2"][0].won["greedy"], [0.2, 0.4, 0.6])
     assert [*read_runs(folders[:3])[0]] == ["runs"]
+    for folder, board in zip(folders[:2], ("{}", "[]"), strict=True):
+        settings = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps({**settings, "board": "board.json"}))
+        (folder / "board.json").write_text(board)
+    assert [name[:17] for name in read_runs(folders[:2])[0]] == ["board=board.json "] * 2
 
     picture = tmp_path / "curves.png"
     cli.main(["plot", *map(str, folders), "--out", str(picture)])

@@ -50,9 +50,7 @@ def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[...
     assert "erect house at intersection 15, zone 1" in branch.inner_text()
 
 
-def test_a_hint_disappears_with_its_position(
-    served: Served, player: Callable[..., Player]
-) -> None:
+def test_a_hint_disappears_with_its_position(served: Served, player: Callable[..., Player]) -> None:
     me = player().join(served.origin + served.begin("me", "greedy", "greedy", **FIXED_START))
     me.my_turn()
     me.choose("site-0")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from busenv.evaluation.rating_report import draw_intervals
 from busenv.train.learning_curve import CurvePoint, draw_curve
-table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a"])
+table = pd.DataFrame({"won": [0.5], "low": [0.4], "high": [0.6], "par": [0.5]}, index=["a$b_{$c"])
 out = Path(sys.argv[1])
 draw_intervals(out / "wins.png", table, "title", "note")
 draw_curve(out / "curve.png", [CurvePoint(1, 1000, 10, {"random": 0.5})], "title")

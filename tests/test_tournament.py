@@ -110,10 +110,16 @@ class Faulty(Agent):
             raise ZeroDivisionError("no visits")
         if self.name == "no memory":
             raise MemoryError
+        if self.name == "exit":
+            sys.exit(0)
+        if self.name == "long":
+            raise ValueError("x" * 2_000_000 + "\udc80")
         return np.array([374])
 
     def _act(self, game: Game) -> Any:
         action = super()._act(game)
+        if action == 374 and self.name == "stepping":
+            game.step(game.legal_actions()[0])
         return None if action == 374 and self.name == "none" else action
 
     def close(self) -> None:
@@ -127,6 +133,9 @@ class Faulty(Agent):
         ("wrong", "action 374"),
         ("none", "action is None"),
         ("broken", "ZeroDivisionError: no visits"),
+        ("exit", "SystemExit: 0"),
+        ("long", "ValueError: xxx"),
+        ("stepping", "stepping changed the game; allowed: steps of game.clone()"),
     ],
 )
 def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
@@ -142,6 +151,7 @@ def test_agents_that_fail_forfeit(fault: str, why: str) -> None:
         seat, standing = forfeit["seat"], Game.from_record(record)
         assert game["agents"][seat] == fault
         assert why in forfeit["why"]
+        assert len(forfeit["why"].encode()) < 1100
         assert forfeit["ply"] == len(record.actions)
         assert game["decisions"][seat] in (6, 7)
         assert game["ranking"][seat] == 3
@@ -184,9 +194,41 @@ def test_specs_and_objects_are_rated_in_one_call() -> None:
     with pytest.raises(ValueError, match="was trained on"):
         rate([make_agent("net:city-2"), "greedy"], 1, players=3, board="generated:small:1")
     assert [*rate([Faulty("greedy")], 1, against="greedy", players=3).index] == [
-        "greedy (0)",
+        "greedy (1)",
         "greedy",
     ]
+    with pytest.raises(TypeError, match="allowed: a sequence of specs and objects"):
+        rate("greedy", against="random")
+
+
+class Named:
+    """An object that plays as another agent; its resets fail without one."""
+
+    name = "mine"
+
+    def __init__(self, spec: str) -> None:
+        self.inner = make_agent(spec) if spec else None
+
+    def reset(self, seed: int) -> None:
+        assert self.inner, "no agent"
+        self.inner.reset(seed)
+
+    def act(self, game: Game) -> int:
+        assert self.inner
+        return self.inner.act(game)
+
+
+def test_an_agent_that_cannot_be_reset_forfeits() -> None:
+    table = rate([Named("")], 16, against="random")
+    assert table["forfeits"].to_dict() == {"mine": 16, "random": 0}
+
+
+def test_ratings_in_several_threads_do_not_share_agents() -> None:
+    def won(spec: str) -> float:
+        return float(rate([Named(spec)], 16, against="random")["won"]["mine"])
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(won, ("greedy", "random"))] == [won("greedy"), won("random")]
 
 
 class SlowToBegin(Faulty):

@@ -73,8 +73,7 @@ def check_agent(
     """Raise RunError unless the agent can be built and plays on the boards, by default the city.
 
     A network, a program or an agent of other code decides once on each board: a network may play
-    only on the boards that it was trained on, and the others may fail. Other errors of the code of
-    an agent from elsewhere are raised as they are.
+    only on the boards that it was trained on, and the others may fail.
     """
     games = [Game(players, rules, board, first_player=0, seed=0) for board in boards or ("city",)]
     try:
