@@ -328,7 +328,7 @@ def test_external_agents_are_measured(tmp_path: Path, write: Callable[..., str])
     assert result.runs[1].panel["random"].wins <= 7
     for seed in (1, 2):  # game by game
         assert result.runs[seed].exploiter is None
-        assert '"forfeit":null' in (folder / f"seed-{seed}/random/games.jsonl").read_text()
+        assert '"forfeit": null' in (folder / f"seed-{seed}/random/games.jsonl").read_text()
 
 
 @pytest.mark.usefixtures("quick", "few_resamples", "threads_as_workers")
@@ -350,7 +350,7 @@ def test_the_commands_of_the_page_of_programs_run(
     assert read_result(tmp_path / "benchmark/result.json").runs[0].panel["random"].games == 9
     exploiters = ["exploit", "exec:python3 player.py", "--out", "exploit"]
     error = " ".join(refusal(capsys, *exploiters).split())
-    assert "allowed: an agent that plays batches of games, (with `choose`)" in error
+    assert "allowed: an agent that plays batches of games (with `choose`)" in error
     assert not Path("exploit").exists()
 
 
