@@ -155,7 +155,7 @@ def _coordinates(board: Board) -> np.ndarray:
     points = np.array([(entry.x, entry.y) for entry in board.intersections])
     low, high = points.min(axis=0), points.max(axis=0)
     sides = high - low  # a straight map has no area
-    unit = np.sqrt(np.prod(sides) / len(points)) or sides.max() / len(points)
+    unit = np.sqrt(np.prod(sides) / len(points)) or sides.max() / len(points) or 1
     return ((points - (low + high) / 2) / unit).astype(np.float32)
 
 

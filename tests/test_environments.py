@@ -250,7 +250,7 @@ class Stepping:
     ("opponent", "message"),
     [
         (Illegal(), "the opponent at seat 1: action is None"),
-        (Stepping(), r"the opponent at seat 1 changed the game; allowed: steps of game.clone\(\)"),
+        (Stepping(), r"the opponent at seat 1 changed the game; step game.clone\(\) instead"),
     ],
 )
 def test_an_opponent_that_fails_is_named(opponent: Any, message: str) -> None:

@@ -86,7 +86,7 @@ def test_programs_named_only_in_a_file_are_refused(
             error = refusal(capsys, "train", str(source), *words, "--out", str(tmp_path / "out"))
             output = " ".join(error.split())
             assert f"rated has '{program}': a settings file cannot start programs" in output
-            assert "name it with --set rated=" in output
+            assert "set rated by --set rated=" in output
     recipe.write_text(json.dumps({"bots": ["py:players.py:Player"]}))
     with pytest.raises(ValueError, match=r"bots has 'py:players.*cannot start programs"):
         read_config(str(recipe))

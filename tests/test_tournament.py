@@ -135,7 +135,7 @@ class Faulty(Agent):
         ("broken", "ZeroDivisionError: no visits"),
         ("exit", "SystemExit: 0"),
         ("long", "ValueError: xxx"),
-        ("stepping", "stepping changed the game; allowed: steps of game.clone()"),
+        ("stepping", "stepping changed the game; step game.clone() instead"),
     ],
 )
 def test_agents_that_fail_forfeit(fault: str, why: str) -> None:

@@ -64,10 +64,13 @@ def test_a_run_resumes_without_an_agent_that_rated_it(tmp_path: Path) -> None:
         "        return busenv.make_agent('random').choose(games, board)\n"
     )
     bot = f"py:{tmp_path}/bot.py:Bot"
+    for rated in ((bot,), ("random",)):  # the bot goes on playing in training
+        config = SMALL_PPO.changed({"rated": rated, "bots": (bot,)})
+        _, curve = run_training(config, tmp_path / "trained", Console(quiet=True))
+        assert curve[-1].wins.keys() == {*rated}
     run_training(SMALL_PPO.changed({"rated": (bot,)}), tmp_path / "run", Console(quiet=True))
     (tmp_path / "bot.py").unlink()
-    going_on = SMALL_PPO.changed({"rated": ("random",), "decisions": 1200})
-    _, curve = run_training(going_on, tmp_path / "run", Console(quiet=True))
+    _, curve = run_training(SMALL_PPO, tmp_path / "run", Console(quiet=True))
     assert curve[-1].wins.keys() == {"random"}
 
 

@@ -15,7 +15,7 @@ from busenv import Board, Game
 from busenv.core.state import OVER
 from busenv.errors import AgentError, IllegalActionError
 from busenv.game.actions import action_id
-from busenv.game.states import check_games
+from busenv.game.states import check_choice, check_games
 from busenv.validation import check_seed
 
 __all__ = ["Agent", "AgentError", "CompiledAgent", "LockedAgent"]
@@ -83,7 +83,7 @@ class Agent(ABC):
         before = state.tobytes()
         action = self._act(game)
         if state.tobytes() != before:
-            raise AgentError(f"{self.name} changed the game; allowed: steps of game.clone()")
+            raise AgentError(f"{self.name} changed the game; step game.clone() instead")
         try:
             return action_id(action)
         except TypeError as error:
@@ -99,7 +99,7 @@ class Agent(ABC):
         Rows add up to 1; illegal actions have 0. The default gives 1 to the selected action.
         Arguments and errors are those of `choose`.
         """
-        actions = self.choose(games, board)
+        actions = check_choice(self.choose(games, board), games.shape, self.name)
         if ((actions < 0) | (actions >= board.num_actions)).any():
             raise AgentError(f"{self.name} chose {actions}; allowed: 0 to {board.num_actions - 1}")
         return _one_hot(actions, board)

@@ -37,8 +37,10 @@ class CustomAgent(Agent):
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
         if self.single_game_only:
             raise ValueError(f"{self.name} plays single games only: it has act(game), not choose")
-        answer = call_foreign(self.name, self._player.choose, games, board)
-        return check_choice(answer, games.shape, self.name)
+        return call_foreign(self.name, self._choose, games, board)
+
+    def _choose(self, games: np.ndarray, board: Board) -> np.ndarray:
+        return check_choice(self._player.choose(games, board), games.shape, self.name)
 
     def _act(self, game: Game) -> int:
         if hasattr(self._player, "act"):

@@ -113,7 +113,7 @@ class FunctionAgent(DistributionAgent):
         return out
 
     def _logits(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the logits of the policy, checked; it may write to its arguments."""
+        """Return the checked logits. Masks are copied, because the policy may write to them."""
         logits = _as_array(self._policy(rows, masks.copy()))
         if logits.shape != masks.shape:
             raise ValueError(

@@ -120,9 +120,9 @@ class SearchAgent(CompiledAgent):
     def action_values(self) -> dict[int, float]:
         """Return the mean return by visited action of the position that was searched last.
 
-        Only `act` and `estimate` are such searches, and `act` does not search a forced decision.
-        Empty after a batch. A return is that of the seat to decide, 0 to 1: its chance to win,
-        mixed with its points.
+        Only `act` and `estimate` search in this sense; `act` does not search when one action is
+        legal. Empty after a batch. A return is that of the seat to decide, 0 to 1: its chance to
+        win, mixed with its points.
         """
         trees = [] if self._history is None else self._trees
         roots = [(tree, tree.nodes[0]) for tree in trees]

@@ -144,7 +144,7 @@ def _act(agent: Any, game: Game) -> int:
         action: int = agent.act(game)
         if state.tobytes() != before:
             raise AgentError(
-                f"the opponent at seat {seat} changed the game; allowed: steps of game.clone()"
+                f"the opponent at seat {seat} changed the game; step game.clone() instead"
             )
         return action
     only = np.zeros(1, np.int64)

@@ -32,7 +32,7 @@ RANDOM, GREEDY = 1, 2  # kinds of bots; 0 for a seat without a bot
 def _deliverable(g, b, seat, steps):
     """Passengers that a line could deliver a number of clock steps from now (R17).
 
-    The number of buses does not limit them. Also returns the waiting passengers and the free
+    The count ignores the number of buses. Also returns the waiting passengers and the free
     buildings along the line (R16).
     """
     kind = (g.clock + steps) % 3

@@ -147,8 +147,8 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
 
         Raises IllegalActionError for an illegal action with illegal="raise" and for any action
         after the end, and ResetNeeded before the first `reset`; the game is unchanged then. Raises
-        AgentError if an opponent chooses an illegal action or its program fails, and the errors of
-        an opponent's own code: call `reset` then.
+        AgentError if an opponent chooses an illegal action or one given as a spec fails, and the
+        exceptions of an opponent passed as an object: call `reset` then.
         """
         game = self.game
         if game is None:

@@ -40,8 +40,8 @@ class BusVecEnv(VecEnv):
 
     num_envs: N. The other arguments are keyword-only and those of
     `busenv.envs.vector.BusVectorEnv`, with the same defaults and errors, except `autoreset_mode`,
-    which is SAME_STEP. copy=False is not suitable
-    for the library's own algorithms, which store observations.
+    which is SAME_STEP. copy=False is not suitable for the library's own algorithms, which store
+    observations.
     """
 
     metadata: dict[str, Any] = {"render_modes": BATCH_RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012

@@ -56,8 +56,9 @@ def rate(
     seconds, such as `uct:0.1s`. games, players and more (`seed`, `rules`, `board`): of
     `busenv.evaluation.schedule.Schedule`, which balances seats. The columns are those of
     `busenv.evaluation.tables.result_table`: share of games won with its interval, rank, points,
-    rating, milliseconds per decision and others. Raises ValueError for an unknown spec, and
-    `busenv.common.runs.RunError` for fewer than two agents.
+    rating, milliseconds per decision and others. Raises ValueError for an unknown spec,
+    TypeError if `agents` is a single spec, and `busenv.common.runs.RunError` for fewer than two
+    agents.
     """
     from busenv.evaluation.schedule import Schedule
     from busenv.evaluation.tables import result_table, seat_rows

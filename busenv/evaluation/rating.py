@@ -11,6 +11,7 @@ from rich.console import Console
 
 from busenv import Board, Game
 from busenv.agents import AgentError, make_agent
+from busenv.agents.base import call_agent
 from busenv.agents.dependencies import file_hashes, has_language_model
 from busenv.agents.specs import PLUG_IN, parse_spec
 from busenv.cluster import ClusterError, connected
@@ -83,10 +84,10 @@ def check_agent(
             # A model's policy alone decides in milliseconds; its search may take minutes.
             with closing(make_agent(f"net:{parsed.model}" if parsed.model else spec)) as agent:
                 for game in games:
-                    agent.act(game)
+                    call_agent(agent, "act", game)
     except (AgentError, ValueError, OSError) as error:
-        name = f"agent {spec!r}"
-        raise RunError(f"{error}" if name in f"{error}" else f"{name}: {error}") from error
+        is_named = f"agent {spec!r}" in f"{error}" or f"{error}".startswith(f"{spec}:")
+        raise RunError(f"{error}" if is_named else f"agent {spec!r}: {error}") from error
 
 
 def _play(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,8 @@ GAMES_PER_WORKER = 4  # in flight
 SECONDS_ALONE = 2.0  # of play in this process before workers start, which takes as long
 WARM_UP = 4  # first decisions of a spec in a process, which are not timed: they compile code
 
-Agents = dict[tuple[str, int], Agent]  # by spec and number of earlier seats with the same spec
-_agents: Agents = {}  # of a worker process
+# Agents of this process, by thread, spec and number of earlier seats with the same spec.
+_agents: dict[tuple[int, str, int], Agent] = {}
 _decisions: Counter[str] = Counter()  # of each spec in this process
 
 
@@ -74,20 +75,17 @@ def play_games(
 
 
 def _play_here(
-    play: Callable[..., dict[str, Any]], remaining: deque[int], end: float
+    play: Callable[[int], dict[str, Any]], remaining: deque[int], end: float
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """Play games in this process until a time (of `time.monotonic`), and yield them.
-
-    Their agents are no other call's, which may run in another thread.
-    """
-    agents: Agents = {}
+    """Play games in this thread until a time (of `time.monotonic`), and yield them."""
+    thread = get_ident()
     torch = sys.modules.get("torch")  # imported by now if an agent needs it
     threads = torch.get_num_threads() if torch else 0
     try:
         while remaining and time.monotonic() < end:
-            yield [play(remaining.popleft(), agents=agents)]
+            yield [play(remaining.popleft())]
     finally:
-        close_agents(agents)
+        close_agents(thread)
         if torch:
             torch.set_num_threads(threads)
 
@@ -97,12 +95,10 @@ def play_game(
     number: int,
     build: Callable[[str], Agent] = make_agent,
     replies: Path | None = None,
-    agents: Agents = _agents,
 ) -> dict[str, Any]:
     """Play one game of a schedule, and return it as an object of the games file.
 
-    build: makes an agent from its spec. replies: see `play_games`. agents: those of earlier games,
-    by default of this process; new ones are added.
+    build: makes an agent from its spec. replies: see `play_games`.
     Keys: number, agents (label by seat), record (`busenv.Record.to_dict`), points and ranking by
     seat, forfeit (None, or seat, ply and why), and by seat decisions, timed (decisions with a
     measured time) and seconds (their sum). All but the last two are reproducible.
@@ -119,10 +115,10 @@ def play_game(
     seated: list[Agent] = []
     forfeit = None
     specs = [schedule.specs[entrant] for entrant in entrants]
-    keys = [(spec, specs[:seat].count(spec)) for seat, spec in enumerate(specs)]
+    keys = [(get_ident(), spec, specs[:seat].count(spec)) for seat, spec in enumerate(specs)]
     try:
         for seat, key in enumerate(keys):
-            seated.append(_agent(key, build, agents))
+            seated.append(_agent(key, build))
             call_agent(seated[seat], "reset", _seed_of(schedule.seed, number, seat))
             if replies:
                 seated[seat].log_replies(replies / f"{number}.jsonl", seat)
@@ -130,7 +126,7 @@ def play_game(
             seat = game.current_player
             start = time.perf_counter()
             action = call_agent(seated[seat], "act", game)
-            spent, spec = time.perf_counter() - start, keys[seat][0]
+            spent, spec = time.perf_counter() - start, keys[seat][1]
             decisions[seat] += 1
             _decisions[spec] += 1
             if _decisions[spec] > WARM_UP:
@@ -141,8 +137,8 @@ def play_game(
         raise
     except (AgentError, IllegalActionError) as error:
         forfeit = {"seat": seat, "ply": len(game.history), "why": _reason(error)}
-        if keys[seat] in agents:
-            agents.pop(keys[seat]).close()
+        if keys[seat] in _agents:
+            _agents.pop(keys[seat]).close()
     return {
         "number": number,
         "agents": [schedule.labels[entrant] for entrant in entrants],
@@ -166,17 +162,16 @@ def _seed_of(seed: int, number: int, seat: int) -> int:
     return int(np.random.SeedSequence((seed, number, seat)).generate_state(1, np.uint64)[0])
 
 
-def _agent(key: tuple[str, int], build: Callable[[str], Agent], agents: Agents) -> Agent:
-    """Return an agent, built for its first game."""
-    if key not in agents:
-        agents[key] = build(key[0])
+def _agent(key: tuple[int, str, int], build: Callable[[str], Agent]) -> Agent:
+    """Return an agent of this thread, built for its first game."""
+    if key not in _agents:
+        _agents[key] = build(key[1])
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(1)  # each worker has one core
-    return agents[key]
+    return _agents[key]
 
 
-def close_agents(agents: Agents = _agents) -> None:
-    """Close agents, by default those of this process."""
-    for agent in list(agents.values()):  # a copy: a game drops an agent that fails
-        agent.close()
-    agents.clear()
+def close_agents(thread: int | None = None) -> None:
+    """Close the agents of a thread, by default of all threads of this process."""
+    for key in [key for key in _agents if thread in (None, key[0])]:
+        _agents.pop(key).close()

@@ -36,7 +36,7 @@ ALL_INTERFACES = ("0.0.0.0", "::")
 
 
 class _Protocol(H11Protocol):
-    """An HTTP connection. Those that are no game page's are limited, so strangers block nobody.
+    """An HTTP connection. Clients other than game pages have a limited number of them.
 
     accepted: the open connections, oldest first. pages: the addresses of the game pages.
     """

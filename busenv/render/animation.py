@@ -16,8 +16,8 @@ DURATION, LAST_DURATION = 120, 3000  # milliseconds
 def drawings_to_gif(drawings: Sequence[str]) -> bytes:
     """Convert drawings (`busenv.render.svg.draw_svg`) to an animated GIF of 720 x 480 pixels.
 
-    Each drawing is shown for 0.12 seconds, the last one for 3 seconds. All have the last one's
-    colours.
+    Each drawing is shown for 0.12 seconds, the last one for 3 seconds. All use the palette of
+    the last one.
     Raises ModuleNotFoundError with the install command without the extra `render`.
     """
     try:

@@ -55,7 +55,7 @@ class DisplayWindow:
         if sys.platform == "linux" and not any(os.environ.get(name) for name in screens):
             os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
         self._pygame.display.init()
-        self._screen = self._pygame.display.set_mode((WIDTH, HEIGHT))
+        self._pygame.display.set_mode((WIDTH, HEIGHT))
         self._pygame.display.set_caption("Bus")
 
     def show(self, pixels: np.ndarray) -> None:
@@ -63,7 +63,8 @@ class DisplayWindow:
         if not self._pygame.display.get_init():  # another environment has closed the display
             self._open()
         self._pygame.event.pump()
-        self._pygame.surfarray.blit_array(self._screen, pixels.transpose(1, 0, 2))
+        screen = self._pygame.display.get_surface()  # the one of all windows of this process
+        self._pygame.surfarray.blit_array(screen, pixels.transpose(1, 0, 2))
         self._pygame.display.flip()
 
     def close(self) -> None:

@@ -175,7 +175,7 @@ class RunConfig(GameSettings):
         default=None,
         ge=1,
         le=10**12,
-        description="training decisions between ratings, instead of `rate_every`",
+        description="training decisions between ratings; `rate_every` replaces it",
     )
     rate_games: int = Field(
         default=128, ge=1, le=10**6, description="games of a rating against each agent of `rated`"

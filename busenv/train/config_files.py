@@ -67,11 +67,13 @@ def read_config(
             raise ValueError(f"method is {quote(method)}; allowed: {', '.join(METHODS)}")
         config = METHODS[method]
         changes = {**parse_settings(assignments, config), **(replaced or {})}
-        content = {n: v for n, v in content.items() if n not in changes and v is not None}
+        limits = {"seconds", "decisions"}  # one replaces the other
+        dropped = {*changes} | (limits if limits & changes.keys() else set())
+        content = {n: v for n, v in content.items() if n not in dropped}
         for spec, name in programs(content).items():
             raise ValueError(
                 f"{name} has {quote(spec)}: a settings file cannot start programs or query "
-                f"servers; to allow it, name it with --set {name}=..."
+                f"servers; to allow it, set {name} by --set {name}=..."
             )
         for name in ("board", "rules"):
             value = content.get(name)

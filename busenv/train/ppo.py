@@ -60,8 +60,8 @@ class LineUps(NamedTuple):
 
     weights: float32, (K,), of the owners 1 to K in draws of an opponent; the sum must be positive
         unless `opponent_share` is 0.
-    opponent_share: probability that a seat is an opponent's, in the 1 - SINGLE_SHARE of games
-        that are mixed. One seat of each game is always the learner's.
+    opponent_share: probability that a seat is an opponent's, in mixed games, which are a
+        share 1 - SINGLE_SHARE of all. One seat of each game is always the learner's.
     min_players: smallest number of players in a game.
     """
 

@@ -27,7 +27,7 @@ from busenv.game.rules import EDITIONS, as_rules
 from busenv.io import read_json, write_whole
 from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PPOConfig
-from busenv.train.config_files import AnyConfig, read_config
+from busenv.train.config_files import AnyConfig, programs, read_config
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
@@ -40,7 +40,7 @@ BOARD, RULES, CURVE, PICTURE = "board.json", "rules.json", "curve.csv", "learnin
 CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_decisions", "rate_games", "rated")
 MAX_BOARDS = 100  # of a rating on a set of boards
 SAVE_EVERY = 10.0  # seconds between checkpoints
-RATING_SHARE = 0.1  # largest share of a run's time for the ratings before the last
+RATING_SHARE = 0.1  # largest share of a run's time for ratings other than the first and the last
 
 
 def evaluate_against(
@@ -64,8 +64,8 @@ def evaluate_against(
     boards = [loaded] if isinstance(loaded, Board) else loaded
     shares = np.array_split(np.arange(games), len(boards))
     with ExitStack() as stack:
-        copies = [make_agent(bot, seed + k) for k in range(players - 1)]
-        line_up = [agent, *(stack.enter_context(closing(copy)) for copy in copies)]
+        bots = (closing(make_agent(bot, seed + k)) for k in range(players - 1))
+        line_up = [agent, *map(stack.enter_context, bots)]
         scores = [
             play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]), seed=None)
             for k, share in enumerate(shares)
@@ -131,9 +131,11 @@ def changed_settings(folder: Path, config: AnyConfig) -> list[str]:
     path = folder / SETTINGS
     if not (folder / CHECKPOINT_FILE).exists():
         return []
-    # An agent that rated the run may be gone, or be a program.
-    before = _contents(read_config(str(path), replaced={"rated": config.rated}))
-    before["rated"], after = tuple(read_json(path).get("rated", config.rated)), _contents(config)
+    # An agent that rated the run may be gone, and programs are settings of this config only.
+    replaced = {n: getattr(config, n) for n in ("rated", *programs(config.to_dict()).values())}
+    before = _contents(read_config(str(path), replaced=replaced))
+    stored, after = read_json(path), _contents(config)
+    before |= {n: tuple(stored[n]) for n in replaced if isinstance(stored.get(n), list)}
     names = [name for name in before | after if before.get(name) != after.get(name)]
     for name in names:
         if name not in CHANGEABLE:

@@ -52,8 +52,8 @@ class SelfPlayConfig(SearchSettings, GameSettings):
         default=100_000,
         ge=1,
         le=10**9,
-        description="samples to write at least; games are played in parts of 64 (8,192 on a GPU), "
-        "which are completed",
+        description="minimum number of samples; games are played in parts of 64 (8,192 with "
+        "`device=cuda`), and a part is always completed",
     )
     device: Literal["cpu", "cuda"] = Field(
         default="cpu",

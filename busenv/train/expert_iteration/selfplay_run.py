@@ -89,8 +89,8 @@ def run_selfplay(
             else:
                 parts = [_agent_games(agent, config, boards, rngs[0])]
             for k, samples in zip(numbers, parts, strict=True):
-                if ray and count >= config.samples:  # as on one machine
-                    break
+                if ray and count >= config.samples:
+                    break  # one machine would stop here: both write the same files
                 if len(samples):
                     write_file(folder, k, samples)
                 count += len(samples)
