@@ -203,7 +203,7 @@ def relative_actions(games: np.ndarray, board: Board, actions: np.ndarray) -> np
 
 def _check_actions(games: np.ndarray, board: Board, actions: np.ndarray) -> np.ndarray:
     copied = np.array(actions)
-    if copied.shape != games.shape or copied.dtype.kind not in "iu":
+    if copied.shape != games.shape or (copied.size and copied.dtype.kind not in "iu"):
         raise ValueError(
             f"actions have shape {copied.shape} and dtype {copied.dtype}; "
             f"allowed: whole numbers of shape {games.shape}, as games"

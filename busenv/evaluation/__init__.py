@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,8 +74,10 @@ def rate(
             make_agent(entrant).close()
         else:
             player = as_agent(entrant)
-            names = (f"{player.name} ({number})" for number in count(1))
-            spec = next(name for name in chain([player.name], names) if name not in taken)
+            spec, number = player.name, 0
+            while spec in taken:
+                number += 1
+                spec = f"{player.name} ({number})"
             taken.add(spec)
             objects[spec] = _Open(player, spec)
         specs.append(spec)
