@@ -170,7 +170,7 @@ LEARNERS = {
     ),
     "imitation": BenchmarkLearner(
         "imitation of the search uct:50",
-        {"network": "seats", "learning_rate": 1e-3},
+        {"network": "seats", "learning_rate": 1e-3, "temperature": 0.0},
         FitRun,
         FitConfig(),
         teacher="uct:50",
