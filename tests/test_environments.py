@@ -259,9 +259,8 @@ def test_an_opponent_that_fails_is_named(opponent: Any, message: str) -> None:
     env.step(env.game.legal_actions()[0])  # the first of the learner's two buildings (R2)
     with pytest.raises(AgentError, match=message):
         env.step(env.game.legal_actions()[0])
-    if env.game.current_player:
-        with pytest.raises(gymnasium.error.ResetNeeded, match="an opponent has failed"):
-            env.step(env.game.legal_actions()[0])
+    with pytest.raises(gymnasium.error.ResetNeeded, match="an opponent has failed"):
+        env.step(env.game.legal_actions()[0])
     history = env.game.history
     for name, refused in (("first_player", 9), ("first_player", 1.5), ("first_palyer", 1)):
         with pytest.raises(ValueError, match=name):

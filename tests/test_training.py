@@ -64,7 +64,7 @@ def test_a_run_resumes_without_an_agent_that_rated_it(tmp_path: Path) -> None:
         "        return busenv.make_agent('random').choose(games, board)\n"
     )
     bot = f"py:{tmp_path}/bot.py:Bot"
-    for rated in ((bot,), ("random",)):  # the bot goes on playing in training
+    for rated in ((bot,), ("random",)):
         config = SMALL_PPO.changed({"rated": rated, "bots": (bot,)})
         _, curve = run_training(config, tmp_path / "trained", Console(quiet=True))
         assert curve[-1].wins.keys() == {*rated}

@@ -15,7 +15,7 @@ from busenv import Board, Game
 from busenv.core.state import OVER
 from busenv.errors import AgentError, IllegalActionError
 from busenv.game.actions import action_id
-from busenv.game.states import check_choice, check_games
+from busenv.game.states import act_unchanged, check_choice, check_games
 from busenv.validation import check_seed
 
 __all__ = ["Agent", "AgentError", "CompiledAgent", "LockedAgent"]
@@ -79,11 +79,7 @@ class Agent(ABC):
         """
         if game.is_over:
             raise ValueError("the game is over: there is nothing to choose")
-        state = game.arrays()[0]
-        before = state.tobytes()
-        action = self._act(game)
-        if state.tobytes() != before:
-            raise AgentError(f"{self.name} changed the game; step game.clone() instead")
+        action = act_unchanged(self._act, game, self.name)
         try:
             return action_id(action)
         except TypeError as error:

@@ -104,25 +104,22 @@ class FunctionAgent(DistributionAgent):
 
     def _probabilities(self, games: np.ndarray, board: Board) -> np.ndarray:
         rows, masks = observe_games(games, board, True, self._relative_types)
-        logits = call_foreign(self.name, self._logits, rows, masks)
-        policies = action_probabilities(logits, masks, self._temperature)
+        policies = call_foreign(self.name, self._policies, rows, masks)
         if not self._relative_types:
             return policies
         out = np.zeros_like(policies)
         write_absolute_policies(games, board.array, policies, out)
         return out
 
-    def _logits(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the checked logits. Masks are copied, because the policy may write to them."""
+    def _policies(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Call the policy, with a copy of the masks, to which it may write."""
         logits = _as_array(self._policy(rows, masks.copy()))
         if logits.shape != masks.shape:
             raise ValueError(
                 f"the policy returned an array of shape {logits.shape} for masks of shape "
                 f"{masks.shape}; return one logit for each action"
             )
-        if not np.isfinite(logits[masks]).all():
-            raise ValueError("the policy returned a logit that is not finite for a legal action")
-        return logits
+        return action_probabilities(logits, masks, self._temperature)
 
 
 def from_policy(

@@ -20,7 +20,7 @@ from busenv.errors import AgentError, IllegalActionError
 from busenv.game.board import Board
 from busenv.game.game import Game
 from busenv.game.rules import Rules
-from busenv.game.states import check_choice, illegal_action
+from busenv.game.states import act_unchanged, check_choice, illegal_action
 
 if TYPE_CHECKING:
     from busenv.batch.batch import Batch
@@ -136,17 +136,10 @@ class OpponentPool:
                 raise AgentError(f"the opponent at seat {seat}: {error}") from error
 
 
-def _act(agent: Any, game: Game) -> int:
+def _act(agent: Any, game: Game) -> Any:
     """Return the action of an agent in one game."""
     if _has(agent, "act"):
-        state, seat = game.arrays()[0], game.current_player
-        before = state.tobytes()
-        action: int = agent.act(game)
-        if state.tobytes() != before:
-            raise AgentError(
-                f"the opponent at seat {seat} changed the game; step game.clone() instead"
-            )
-        return action
+        return act_unchanged(agent.act, game, f"the opponent at seat {game.current_player}")
     only = np.zeros(1, np.int64)
     return int(_choose(agent, game.arrays()[0], only, game.rules, game.board)[0])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from busenv.game.board import Board
 from busenv.game.position import ASCENDING, BY_SEAT, NUMBERS, Position, read_position
 from busenv.game.position_validation import check_values
 from busenv.game.rules import Rules
+
+if TYPE_CHECKING:
+    from busenv.game.game import Game
 
 # The fields of positions that hold fields of states, where their names differ.
 POSITION_FIELDS = {field: name for name, field in (NUMBERS | BY_SEAT).items()} | {
@@ -104,6 +107,16 @@ def illegal_action(games: np.ndarray, index: int, board: Board, action: int) -> 
         f"action {action}{words}{which} is illegal for seat {games['seat'][index]} "
         f"in phase {phase.name}; legal: {np.flatnonzero(mask[0]).tolist()}"
     )
+
+
+def act_unchanged(act: Callable[[Game], Any], game: Game, name: str) -> Any:
+    """Return act(game), the answer of an agent; AgentError if it changes the game."""
+    state = game.arrays()[0]
+    before = state.tobytes()
+    answer = act(game)
+    if state.tobytes() != before:
+        raise AgentError(f"{name} changed the game; step game.clone() instead")
+    return answer
 
 
 def check_choice(answer: Any, shape: tuple[int, ...], name: str) -> np.ndarray:

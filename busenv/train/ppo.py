@@ -22,7 +22,7 @@ from busenv.train.advantages import compute_gae
 from busenv.train.policies import Opponent, Policy, evaluate, sample, select
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
-NOBODY = 255  # in place of an owner where the game is over
+NOBODY = 255  # the owner of no seat
 # Share of games in which copies of one opponent hold all seats but one, as in ratings: several
 # copies of an opponent play differently from one among others.
 SINGLE_SHARE = 0.4
@@ -229,7 +229,7 @@ class Games:
         return torch.as_tensor(self.batch.rewards)
 
     def deciders(self) -> torch.Tensor:
-        """Return the owner of the next decision in each game, or NOBODY: uint8, (N,)."""
+        """Return who owns the seat to decide in each game, NOBODY if it is over: uint8, (N,)."""
         owners = self.owners.gather(1, self.seats[:, None])[:, 0]
         return owners.masked_fill(self.is_over, NOBODY)
 
