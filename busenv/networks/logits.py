@@ -10,8 +10,8 @@ SEAT_VALUES = 10  # values of a network for every seat: five logits of winning, 
 POINTS = 10.0  # game points per unit of a network's points output
 # Error messages
 GAME_OVER = "no action is legal: a game is over"
-LOGITS_NOT_FINITE = "logits of legal actions are not finite; weights may be too large or damaged"
-VALUES_NOT_FINITE = "the network's values are not finite; its weights may be too large or damaged"
+LOGITS_NOT_FINITE = "the network's logits are not finite: its weights are too large or damaged"
+VALUES_NOT_FINITE = "the network's values are not finite: its weights are too large or damaged"
 
 
 def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
