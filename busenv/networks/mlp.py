@@ -52,8 +52,7 @@ class Mlp(Network):
         self.value = nn.Sequential(nn.Linear(width, wide), nn.ReLU(), nn.Linear(wide, num_values))
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        is_bytes = observations.dtype == torch.uint8 and observations.device.type == "cpu"
-        if is_bytes and not torch.is_autocast_enabled("cpu"):
+        if observations.dtype == torch.uint8 and observations.device.type == "cpu":
             sums = byte_layer(observations, self.scale, self.shared.weight, self.shared.bias)
         else:
             # Scaling the weights touches fewer numbers than scaling every row of a batch.

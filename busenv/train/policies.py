@@ -36,9 +36,10 @@ def torch_policy(network: nn.Module, generator: torch.Generator, bfloat16: bool)
         observations: torch.Tensor, masks: torch.Tensor, rows: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         observations, masks = select(rows, observations, masks)
-        log_probs, values = evaluate(network, observations, masks, bfloat16)
+        logits, values = forward(network, observations, bfloat16)
+        log_probs = masked_log_probs(logits, masks)
         actions = sample(log_probs, generator)
-        return actions, log_probs.gather(1, actions[:, None])[:, 0], values
+        return actions, log_probs.gather(1, actions[:, None])[:, 0], values[:, 0]
 
     return act
 
@@ -71,19 +72,18 @@ def select(rows: torch.Tensor, *tensors: torch.Tensor) -> list[torch.Tensor]:
     return [tensor.index_select(0, rows) for tensor in tensors]
 
 
-def evaluate(
-    network: nn.Module, observations: torch.Tensor, masks: torch.Tensor, bfloat16: bool
+def forward(
+    network: nn.Module, observations: torch.Tensor, bfloat16: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return log-probabilities of all actions, float32 (n, num_actions), and values, float32 (n,).
-
-    Illegal actions have ILLEGAL_LOGIT or less. network: observations (n, size) to logits and
-    values, (n, 1).
-    """
+    """Return logits, float32 (n, num_actions), and values, float32 (n, num_values)."""
     with torch.autocast(observations.device.type, torch.bfloat16, enabled=bfloat16):
-        # bfloat16 represents bytes exactly, and avoids a copy in float32.
-        logits, values = network(observations.bfloat16() if bfloat16 else observations)
-    logits = torch.where(masks, logits.float(), ILLEGAL_LOGIT)
-    return logits.log_softmax(dim=1), values.float()[:, 0]
+        logits, values = network(observations)
+    return logits.float(), values.float()
+
+
+def masked_log_probs(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """Return log-probabilities along rows; where masks are False, they are below ILLEGAL_LOGIT."""
+    return torch.where(masks, logits, ILLEGAL_LOGIT).log_softmax(dim=1)
 
 
 def uses_bfloat16(precision: str, device: torch.device) -> bool:

@@ -2,7 +2,7 @@
 
 A rollout is a fixed number of steps over games that continue between iterations (Schulman et al.
 2017, "Proximal policy optimization algorithms"). Each seat of each game is a trajectory of its own.
-The file reads from top to bottom: line-ups, rollout, advantages, loss, update. All tensors are on
+The file reads from top to bottom: line-ups, rollout, advantages, update. All tensors are on
 the device of the environment; T are the steps of a rollout, N the games.
 """
 
@@ -19,7 +19,8 @@ from torch import nn
 
 from busenv.core.state import MAX_PLAYERS
 from busenv.train.advantages import compute_gae
-from busenv.train.policies import Opponent, Policy, evaluate, sample, select
+from busenv.train.policies import Opponent, Policy, forward, sample, select
+from busenv.train.ppo_loss import Decisions, LossWeights, ppo_loss
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
 NOBODY = 255  # the owner of no seat
@@ -294,49 +295,6 @@ def rollout_gae(
     return advantages, has_advantage
 
 
-def clipped_policy_loss(
-    log_probs: torch.Tensor,
-    old_log_probs: torch.Tensor,
-    advantages: torch.Tensor,
-    clip_range: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Compute the clipped surrogate loss of PPO, to be minimised.
-
-    log_probs, old_log_probs: float32, (B,), of the actions taken, by the policy that learns and by
-    the one that played. advantages: float32, (B,), normalised by the caller.
-
-    Returns three scalars: the mean loss, and, without gradient, an estimate of the Kullback-Leibler
-    divergence of the two policies (Schulman 2020, "Approximating KL divergence") and the share of
-    ratios outside of the clip range.
-    """
-    log_ratio = log_probs - old_log_probs
-    ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - clip_range, 1 + clip_range)
-    loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-    outside = ((ratio - 1).abs() > clip_range).float().mean()
-    return loss, (ratio - 1 - log_ratio).mean().detach(), outside
-
-
-class Decisions(NamedTuple):
-    """Decisions to learn from, one to a row.
-
-    observations: uint8, (B, size). masks: bool, (B, num_actions). actions: int64, (B,). log_probs:
-    float32, (B,), of the policy that played. advantages, returns: float32, (B,).
-    """
-
-    observations: torch.Tensor
-    masks: torch.Tensor
-    actions: torch.Tensor
-    log_probs: torch.Tensor
-    advantages: torch.Tensor
-    returns: torch.Tensor
-
-    def split(self, pieces: int) -> list[Decisions]:
-        """Split the decisions into pieces of nearly equal size."""
-        split = (tensor.tensor_split(pieces) for tensor in self)
-        return [Decisions(*piece) for piece in zip(*split, strict=True)]
-
-
 def compute_gradients(
     network: nn.Module, decisions: Decisions, *, minibatch_size: int, settings: PPOSettings
 ) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
@@ -344,23 +302,16 @@ def compute_gradients(
 
     decisions: with advantages that are normalised over the minibatch.
 
-    Returns the gradients by parameter of the network, and what the decisions add to five means over
-    the minibatch, float32, (5,): the losses of policy and value, the entropy, and divergence and
-    share of clipped ratios of `clipped_policy_loss`.
+    Returns the gradients by parameter of the network, and what the decisions add to the five means
+    of `ppo_loss` over the minibatch, float32, (5,).
     """
-    log_probs, values = evaluate(
-        network, decisions.observations, decisions.masks, settings.bfloat16
-    )
-    entropy = -(log_probs.softmax(dim=1) * log_probs).sum(dim=1).mean()
-    taken = log_probs.gather(1, decisions.actions[:, None])[:, 0]
-    policy_loss, approx_kl, clip_fraction = clipped_policy_loss(
-        taken, decisions.log_probs, decisions.advantages, settings.clip_range
-    )
-    value_loss = nn.functional.mse_loss(values, decisions.returns)
-    loss = policy_loss + settings.value_coef * value_loss - settings.entropy_coef * entropy
+    logits, values = forward(network, decisions.observations, settings.bfloat16)
+    loss, means = ppo_loss(
+        logits, values, decisions,
+        LossWeights(settings.clip_range, settings.value_coef, settings.entropy_coef),
+    )  # fmt: skip
     share = len(values) / minibatch_size
-    scalars = torch.stack((policy_loss, value_loss, entropy, approx_kl, clip_fraction)).detach()
-    return torch.autograd.grad(loss * share, [*network.parameters()]), scalars * share
+    return torch.autograd.grad(loss * share, [*network.parameters()]), means * share
 
 
 def update(

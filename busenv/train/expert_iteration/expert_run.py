@@ -25,7 +25,7 @@ from busenv.train.expert_iteration.expert_selfplay import (
 )
 from busenv.train.expert_iteration.replay_buffer import ReplayBuffer, read_samples, take
 from busenv.train.expert_iteration.samples import make_batch, split_by_size
-from busenv.train.policies import ILLEGAL_LOGIT, uses_bfloat16
+from busenv.train.policies import forward, masked_log_probs, uses_bfloat16
 from busenv.train.training_run import LOWEST_LEARNING_RATE, TrainingRun
 
 REPLAY_FOLDER = "replay"  # of an expert iteration's own samples
@@ -73,14 +73,13 @@ class Learner:
         config, count = self._config, len(batch_samples)
         batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
         rows, masks, policy, win_probs, points, present = map(torch.from_numpy, batch)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self._bfloat16):
-            logits, values = (output.float() for output in self.network(rows))
-        log_probs = _masked_log_probs(logits, masks)
+        logits, values = forward(self.network, rows, self._bfloat16)
+        log_probs = masked_log_probs(logits, masks)
         has_target = policy.any(dim=1)
         num_targets = max(int(batch_samples["policy"].any(axis=1).sum()), 1)
         cross_entropy = -(policy * log_probs).sum(dim=1)
         policy_loss = (cross_entropy * has_target).sum() / num_targets
-        win_log_probs = _masked_log_probs(values[:, :MAX_PLAYERS], present)
+        win_log_probs = masked_log_probs(values[:, :MAX_PLAYERS], present)
         value_loss = -(win_probs * win_log_probs).sum() / count
         errors = (values[:, MAX_PLAYERS:] - points) * present
         score_loss = errors.square().sum(dim=1).div(present.sum(dim=1)).sum() / count
@@ -97,11 +96,6 @@ class Learner:
             "train/score_loss": score_loss.item(),
             "train/entropy": entropy.item(),
         }
-
-
-def _masked_log_probs(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Return log-probabilities, with 0 as the probability of what is masked out."""
-    return logits.masked_fill(~masks, ILLEGAL_LOGIT).log_softmax(dim=1)
 
 
 class SampleRun(TrainingRun):
