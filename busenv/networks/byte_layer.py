@@ -13,6 +13,7 @@ import torch
 from torch.nn.functional import embedding_bag
 
 from busenv.core.jit import kernel
+from busenv.networks.compiled_layers import list_changes
 
 
 def byte_layer(
@@ -65,15 +66,12 @@ def _weighted_sums(
 @kernel
 def _list_nonzero(rows, scale, inputs, values, starts):
     """List the inputs that are not zero, row by row; return how many. One place more is used."""
-    k = 0
+    count, zeros = 0, np.zeros(rows.shape[1], np.uint8)
     for i in range(rows.shape[0]):
-        row = rows[i]
-        starts[i] = k
-        for j in range(row.shape[0]):
-            inputs[k], values[k] = j, row[j] * scale[j]
-            k += row[j] != 0
-    starts[rows.shape[0]] = k
-    return k
+        starts[i] = count
+        count += list_changes(rows[i], zeros, scale, inputs[count:], values[count:])
+    starts[rows.shape[0]] = count
+    return count
 
 
 @kernel

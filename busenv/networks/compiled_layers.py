@@ -11,10 +11,32 @@ import math
 
 import numpy as np
 
+from busenv.core.bits import load_word
 from busenv.core.jit import fast_kernel
 from busenv.networks.logits import LOGITS_NOT_FINITE
 
 UNROLL = 8  # inputs added up per loop
+
+
+@fast_kernel
+def list_changes(row, before, scale, index, value):
+    """List where a row of bytes differs from another, and by how much times `scale`.
+
+    Returns how many do. One place more of `index` is used.
+    """
+    count, size = 0, row.shape[0]
+    for first in range(0, size - UNROLL + 1, UNROLL):
+        if load_word(row, first) != load_word(before, first):
+            for k in range(first, first + UNROLL):  # without a branch
+                index[count] = k
+                count += row[k] != before[k]
+    for k in range(size - size % UNROLL, size):
+        index[count] = k
+        count += row[k] != before[k]
+    for k in range(count):
+        at = index[k]
+        value[k] = (np.float32(row[at]) - np.float32(before[at])) * scale[at]
+    return count
 
 
 @fast_kernel

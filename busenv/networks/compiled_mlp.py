@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from busenv.core.bits import load_word
 from busenv.core.jit import fast_kernel
 from busenv.core.state import MAX_PLAYERS
-from busenv.networks.compiled_layers import UNROLL, add_rows, list_positive, relu
+from busenv.networks.compiled_layers import add_rows, list_changes, list_positive, relu
 from busenv.networks.inputs import Inputs
 
 if TYPE_CHECKING:  # weights play without torch
@@ -114,24 +113,6 @@ def make_layers(weights: MlpWeights) -> MlpLayers:
 
 
 @fast_kernel
-def _list_changes(row, before, scale, index, value):
-    """List where a row differs from the previous one and by how much; return how many."""
-    count, size = 0, row.shape[0]
-    for first in range(0, size - UNROLL + 1, UNROLL):
-        if load_word(row, first) != load_word(before, first):
-            for k in range(first, first + UNROLL):  # without a branch
-                index[count] = k
-                count += row[k] != before[k]
-    for k in range(size - size % UNROLL, size):
-        index[count] = k
-        count += row[k] != before[k]
-    for k in range(count):
-        at = index[k]
-        value[k] = (np.float32(row[at]) - np.float32(before[at])) * scale[at]
-    return count
-
-
-@fast_kernel
 def _hidden(count, layers, matrix, bias):
     """Compute a head's hidden layer from the listed inputs, into `layers.hidden`."""
     hidden = layers.hidden
@@ -160,13 +141,13 @@ def _first_layer(weights, work, seat):
     trunk, sums, before = layers.trunk, layers.previous_sums[seat], layers.previous_rows[seat]
     index, value = layers.indices, layers.values_at
     if work.has_previous[seat]:
-        count = _list_changes(row, before, weights.scale, index, value)
+        count = list_changes(row, before, weights.scale, index, value)
         if count <= MAX_CHANGES:
             for j in range(trunk.shape[0]):
                 trunk[j] = sums[j]
             add_rows(count, index, value, weights.shared, trunk)
             return
-    count = _list_changes(row, layers.zero_row, weights.scale, index, value)
+    count = list_changes(row, layers.zero_row, weights.scale, index, value)
     for j in range(trunk.shape[0]):
         sums[j] = weights.shared_bias[j]
     add_rows(count, index, value, weights.shared, sums)
