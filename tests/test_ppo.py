@@ -168,9 +168,7 @@ def make_games(games: int, line_ups: LineUps, generator: torch.Generator, **sett
 
 def test_line_ups_have_a_learner_and_the_shares_of_the_settings() -> None:
     weights = torch.tensor([0.0, 1.0, 3.0])  # of owners 1, 2 and 3
-    owners = LineUps(weights, opponent_share=0.5, min_players=3).draw(
-        20_000, torch.Generator().manual_seed(0)
-    )
+    owners = LineUps(weights).draw(20_000, 3, torch.Generator().manual_seed(0))
     learners = owners == LEARNER
     assert learners[:, :3].any(dim=1).all()
     assert not (owners == 1).any()
@@ -179,13 +177,8 @@ def test_line_ups_have_a_learner_and_the_shares_of_the_settings() -> None:
     alone = float((learners.sum(dim=1) == 1).float().mean())
     # Games with one opponent's copies, and those in which all four other seats are drawn.
     assert abs(alone - (0.4 + 0.6 * 0.5**4)) < 0.02
-    none = LineUps(weights, opponent_share=0.0).draw(10, torch.Generator())
+    none = LineUps(weights, opponent_share=0.0).draw(10, 4, torch.Generator())
     assert not none.any()
-
-
-def test_line_ups_for_more_players_than_a_game_may_have_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"min_players is 4, but .* games of 3 players; .* most 3"):
-        make_games(2, LineUps(torch.ones(2)), torch.Generator(), num_players=(3, 5))
 
 
 def test_games_that_restart_within_a_step_are_refused() -> None:

@@ -172,6 +172,8 @@ def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
     assert isinstance(config, PPOConfig)
     assert (config.games, config.decisions, config.seconds) == (6, 100, None)
     assert config.players == (3, 5)
+    path.write_text(json.dumps({"bots": [], "rate_decisions": 9}))  # valid with the changes only
+    assert read_config(str(path), ["opponent_share=0", "rate_every=9"]).rate_decisions is None
     for preset in ALL_PRESETS.values():
         path.write_text(json.dumps(preset.to_dict()))
         assert read_config(str(path)) == preset

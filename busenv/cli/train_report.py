@@ -23,8 +23,8 @@ from busenv.io import write_whole
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig
 from busenv.train.expert_iteration.expert_config import ExpertConfig
+from busenv.train.learning_curve import CURVE
 from busenv.train.run_training import (
-    CURVE,
     PICTURE,
     AnyRun,
     describe_training,

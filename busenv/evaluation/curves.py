@@ -19,8 +19,7 @@ from busenv.common.intervals import format_bounds
 from busenv.common.plot_style import default_style, save_png
 from busenv.common.runs import SETTINGS, RunError
 from busenv.io import read_json
-from busenv.train.learning_curve import COLOURS, read_curve
-from busenv.train.run_training import CURVE
+from busenv.train.learning_curve import COLOURS, CURVE, read_curve
 
 RESAMPLES = 2000
 LINE_STYLES = ("-", "--", "-.", ":")

@@ -100,8 +100,7 @@ def _check_agents(agents: Sequence[str], rules: str, board: str, players: int) -
     for spec in agents:
         if parse_spec(spec).language_model:
             raise RunError(
-                f"agent {quote(spec)} is a language model; export plays batches of games, which "
-                "language models do not support"
+                f"agent {quote(spec)} is a language model; allowed: every other kind of agent"
             )
         check_agent(spec, rules, board, players=players)
 

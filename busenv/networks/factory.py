@@ -36,19 +36,20 @@ NETWORKS: dict[str, Any] = {
 
 
 def build_network(
-    kind: str, board: Board | None, width: int, seed: int = 0, **options: bool
+    kind: str, board: Board | None, width: int, seed: int | None = 0, **options: bool
 ) -> Network:
-    """Return a network with fresh weights from a seed.
+    """Return a network with fresh weights from a seed; None leaves weights to the caller.
 
     kind: a name in NETWORKS, else ValueError. board: the network's board; ignored for kind
     `board`. width: units of its hidden layers, 1 or more. options: `relative_types`.
     """
     make = _constructor(kind, board)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed or 0)
         network: Network = make(width, **options)
         if isinstance(network, Mlp):
-            _initialise(network)
+            if seed is not None:
+                _initialise(network)
             network.store_by_input()
     return network
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -37,12 +38,12 @@ class Mlp(Network):
     ) -> None:
         super().__init__()
         self.relative_types, self.num_values = relative_types, num_values
-        scale, wide = torch.tensor(ObservationLayout(board).scale), value_width or width
+        scale, wide = ObservationLayout(board).scale, value_width or width
         eval_weights = torch.tensor(NO_EVAL_WEIGHTS)
         if evaluation_features:
-            scale = torch.cat([scale, torch.full((FEATURES_SIZE,), float(INPUT_SCALE))])
+            scale = np.append(scale, np.full(FEATURES_SIZE, INPUT_SCALE, np.float32))
             eval_weights = torch.tensor(WEIGHTS)
-        self.register_buffer("scale", scale, persistent=False)
+        self.register_buffer("scale", torch.tensor(scale), persistent=False)
         self.register_buffer("eval_weights", eval_weights, persistent=evaluation_features)
         self.shared = nn.Linear(len(scale), width)
         self.blocks = _Blocks(blocks, width)

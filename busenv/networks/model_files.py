@@ -181,7 +181,9 @@ def _load_network(path: Path, card: ModelCard, board: Board | None) -> Network:
     try:
         weights = load(data)
         check_tensors(weights, expected)
-        network = build_network(card.network, board, card.width, relative_types=card.relative_types)
+        network = build_network(
+            card.network, board, card.width, None, relative_types=card.relative_types
+        )
         network.load_state_dict(weights)
     except (SafetensorError, ValueError) as error:
         message = truncate(

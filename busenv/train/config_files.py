@@ -69,6 +69,8 @@ def read_config(
         changes = {**parse_settings(assignments, config), **(replaced or {})}
         limits = {"seconds", "decisions"}  # one replaces the other
         dropped = {*changes} | (limits if limits & changes.keys() else set())
+        if "rate_every" in changes:
+            dropped.add("rate_decisions")
         content = {n: v for n, v in content.items() if n not in dropped}
         for spec, name in programs(content).items():
             raise ValueError(
@@ -80,7 +82,7 @@ def read_config(
             with suppress(OSError, ValueError):  # names that the system refuses
                 if isinstance(value, str) and (path.parent / value).is_file():
                     content[name] = str(path.parent / value)
-        return config().changed(content).changed(changes)
+        return config().changed({**content, **changes})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 

@@ -63,15 +63,16 @@ class LineUps(NamedTuple):
         unless `opponent_share` is 0.
     opponent_share: probability that a seat is an opponent's, in mixed games, which are a
         share 1 - SINGLE_SHARE of all. One seat of each game is always the learner's.
-    min_players: smallest number of players in a game.
     """
 
     weights: torch.Tensor
     opponent_share: float = 0.5
-    min_players: int = 4
 
-    def draw(self, games: int, generator: torch.Generator) -> torch.Tensor:
-        """Draw the owners of all seats: uint8, (games, 5), 0 for the learner."""
+    def draw(self, games: int, min_players: int, generator: torch.Generator) -> torch.Tensor:
+        """Draw the owners of all seats: uint8, (games, 5), 0 for the learner.
+
+        min_players: smallest number of players in a game.
+        """
         device, shape = self.weights.device, (games, MAX_PLAYERS)
         owners = torch.zeros(shape, dtype=torch.uint8, device=device)
         if not self.opponent_share:
@@ -86,7 +87,7 @@ class LineUps(NamedTuple):
         single = uniform(games, 1) < SINGLE_SHARE
         drawn = torch.where(single, drawn[:, :1], drawn)
         owners = torch.where(single | (uniform(*shape) < self.opponent_share), drawn, owners)
-        learner = (uniform(games, 1) * self.min_players).long()
+        learner = (uniform(games, 1) * min_players).long()
         return owners.scatter_(1, learner, LEARNER)
 
 
@@ -171,20 +172,13 @@ class Games:
         in each row.
     is_over: bool, (N,), whether the last step ended the game.
 
-    Raises ValueError for another autoreset mode, and for `min_players` above the environment's
-    smallest number of players.
+    Raises ValueError for another autoreset mode.
     """
 
     def __init__(self, env: Any, line_ups: LineUps) -> None:
         batch = env.unwrapped.batch
         if (mode := batch.autoreset_mode) != AutoresetMode.NEXT_STEP:
             raise ValueError(f"autoreset_mode is {mode.value!r}; allowed: 'NextStep'")
-        smallest = min(batch.player_counts)
-        if line_ups.opponent_share and line_ups.min_players > smallest:
-            raise ValueError(
-                f"min_players is {line_ups.min_players}, but the environment has games of "
-                f"{smallest} players; allowed: at most {smallest}"
-            )
         self.env, self.batch, self.line_ups = env, batch, line_ups
         self.device = line_ups.weights.device
         self.observations = torch.as_tensor(batch.observations)
@@ -205,16 +199,19 @@ class Games:
         stage of the game only. seed: of the environment.
         """
         count = len(self.owners)
-        self.owners.copy_(self.line_ups.draw(count, generator))
+        self.owners.copy_(self._draw(count, generator))
         self.env.reset(seed=seed)
         for _ in range(MIXING_STEPS):
             self.step(sample(self.masks.float().log(), generator), generator)
             drawn = torch.rand(count, generator=generator, device=self.device)
             restarts = drawn < 1 / MIXING_STEPS
             if restarts.any():
-                owners = self.line_ups.draw(count, generator)
+                owners = self._draw(count, generator)
                 self.owners.copy_(torch.where(restarts[:, None], owners, self.owners))
                 self.env.reset(options={"reset_mask": restarts.cpu().numpy()})
+
+    def _draw(self, games: int, generator: torch.Generator) -> torch.Tensor:
+        return self.line_ups.draw(games, min(self.batch.player_counts), generator)
 
     def step(self, actions: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """Take one action in each game; where one is over, start the next with a new line-up.
@@ -223,7 +220,7 @@ class Games:
         """
         rows = self.is_over.nonzero()[:, 0]
         if len(rows):
-            self.owners[rows] = self.line_ups.draw(len(rows), generator)
+            self.owners[rows] = self._draw(len(rows), generator)
         self.env.step(actions.numpy() if self.device.type == "cpu" else actions)
         ended = self.is_over[:, None]
         self.final_owners.copy_(torch.where(ended, self.owners, self.final_owners))

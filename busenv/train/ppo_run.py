@@ -143,12 +143,8 @@ class PPORun(TrainingRun):
         }  # fmt: skip
         env = gymnasium.make_vec("busenv/BusSelfPlay-v0", num_envs=count, **settings)
         _, weights = self._league.draw(np.random.default_rng(config.seed))
-        line_ups = LineUps(
-            torch.from_numpy(weights).to(self.device),
-            opponent_share=config.opponent_share,
-            min_players=min(config.players),
-        )
-        return Games(env, line_ups)
+        shares = torch.from_numpy(weights).to(self.device)
+        return Games(env, LineUps(shares, opponent_share=config.opponent_share))
 
     def _seed_parts(self, rng: np.random.Generator) -> list[int]:
         """Seed the generator of each part; return the seeds."""

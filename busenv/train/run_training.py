@@ -30,12 +30,12 @@ from busenv.train.config import PPOConfig
 from busenv.train.config_files import AnyConfig, programs, read_config
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
-from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
+from busenv.train.learning_curve import CURVE, CurvePoint, draw_curve, read_curve, write_curve
 from busenv.train.ppo_run import PPORun
 
 AnyRun = PPORun | ExpertRun | FitRun
 
-BOARD, RULES, CURVE, PICTURE = "board.json", "rules.json", "curve.csv", "learning_curve.png"
+BOARD, RULES, PICTURE = "board.json", "rules.json", "learning_curve.png"
 # Settings that may change when a run resumes: its length and its ratings.
 CHANGEABLE = ("seconds", "decisions", "rate_every", "rate_decisions", "rate_games", "rated")
 MAX_BOARDS = 100  # of a rating on a set of boards

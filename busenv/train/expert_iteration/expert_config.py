@@ -40,8 +40,8 @@ class SelfPlayConfig(SearchSettings, GameSettings):
     that the search improved, and its estimate of each player's chance to win. Bots' decisions
     become samples without a policy.
 
-    Other agents play against themselves; samples hold their action probabilities. `bots` and
-    `fast_simulations` are ignored for them.
+    Other agents play against themselves; samples hold their action probabilities. `bots`,
+    `fast_simulations` and `threads` are ignored for them; `uct@4:50` searches on four threads.
 
     The games do not depend on the number of threads, nor, apart from rounding in the network, on
     the device.

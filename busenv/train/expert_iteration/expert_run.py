@@ -147,6 +147,7 @@ class FitRun(SampleRun):
         self._parts = read_samples(config.data, self.boards)
         self._count = sum(map(len, self._parts))
         self._epoch_batches = max(self._count // config.batch_size, 1)
+        self._epoch = -1
         total = config.epochs * self._epoch_batches
         if self.decisions != self._count * min(FIT_BATCHES * self.iteration, total) // total:
             raise ValueError(f"{folder} holds a fit to other samples; choose a new folder")
@@ -171,7 +172,8 @@ class FitRun(SampleRun):
 
     def _batch(self, number: int) -> np.ndarray:
         epoch, at = divmod(number, self._epoch_batches)
-        if at == 0 or number % FIT_BATCHES == 0:
+        if epoch != self._epoch:
+            self._epoch = epoch
             self._order = np.random.default_rng((self.config.seed, epoch)).permutation(self._count)
         size = self.config.batch_size
         return take(self._parts, self._order[at * size : (at + 1) * size])
