@@ -3,35 +3,33 @@
 import json
 import math
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from busenv import cli, load_board
+from busenv import load_board
 from busenv.networks.factory import build_network
 from busenv.networks.model_files import save_model
-from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PPOConfig
 from busenv.train.config_files import ALL_PRESETS, parse_settings, read_config
 from busenv.train.league import League, update_scores
-from busenv.train.learning_curve import read_curve
 from busenv.train.ppo_run import PPORun
 from tests.support.training import DEVICES, SMALL_PPO, parameters, same_tensors
 
 
 @pytest.mark.parametrize(
-    ("device", "threads"), [("cpu", 2), pytest.param(*DEVICES[1].values, 1, marks=DEVICES[1].marks)]
+    ("device", "changes"),
+    [
+        ("cpu", {"bots": ("greedy", "random"), "threads": 2}),
+        ("cpu", {"bots": ("greedy", "planner"), "board": "generated:small:train:6", "games": 12}),
+        pytest.param("cuda", {"bots": ("greedy", "random")}, marks=DEVICES[1].marks),
+    ],
 )
 def test_a_run_is_repeatable_and_resumes_bit_for_bit(
-    device: str, threads: int, tmp_path: Path
+    device: str, changes: dict[str, object], tmp_path: Path
 ) -> None:
-    bots = ("greedy", "random")
-    config = SMALL_PPO.changed({"bots": bots, "device": device, "threads": threads})
+    config = SMALL_PPO.changed({"device": device, **changes})
     straight = PPORun(config, tmp_path / "straight")
     fresh = parameters(straight)
     while not straight.is_done:
@@ -197,35 +195,3 @@ def test_settings_are_read_from_presets_files_and_words(tmp_path: Path) -> None:
     path.write_text("[]")
     with pytest.raises(ValueError, match="expected a JSON object"):
         read_config(str(path))
-
-
-def command(folder: Path) -> list[str]:
-    settings = {name: value for name, value in SMALL_PPO.to_dict().items() if value is not None}
-    words = [
-        f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
-        for name, value in settings.items()
-    ]
-    return ["train", "quick", "--set", *words, "--games", "4", "--out", str(folder)]
-
-
-def test_a_killed_train_command_resumes_bit_for_bit(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    every_step = "import busenv.train.run_training as t; t.SAVE_EVERY = 0; "
-    call = f"import sys, busenv.cli as c; c.main({command(folder)!r})"
-    process = subprocess.Popen([sys.executable, "-c", every_step + call], stdout=subprocess.DEVNULL)
-    while process.poll() is None and len(list((folder / "past").glob("*.json"))) < 2:
-        time.sleep(0.01)
-    assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    cli.main(command(folder))
-    cli.main(command(tmp_path / "straight"))
-    for file in ("model.safetensors", CHECKPOINT_FILE):
-        one, other = (tmp_path / name / file for name in ("run", "straight"))
-        if file == CHECKPOINT_FILE:  # also holds seconds, which differ
-            assert one.stat().st_size == pytest.approx(other.stat().st_size, abs=64)
-        else:
-            assert one.read_bytes() == other.read_bytes()
-    curve = read_curve(folder / "curve.csv")
-    assert [p.decisions for p in curve] == sorted({p.decisions for p in curve})
-    assert json.loads((folder / "model.json").read_text())["training"]["decisions"] >= 1200

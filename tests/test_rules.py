@@ -245,12 +245,13 @@ def test_r8_a_line_grows_from_either_end_and_never_twice_along_a_street() -> Non
 
 @pytest.mark.parametrize("rules", EDITIONS)
 def test_r9_shares_the_street_of_arrival_or_any_of_a_line_that_ends_there(rules: str) -> None:
-    """Seat 1's line passes 14 and comes back to end there; seat 0 ends at 14 too."""
+    """Seat 1's line passes 14 and ends there, as in the rulebook's partial-line loop."""
     table = Table(rules=rules).setup([[7, 8, 14], [9, 14, 15], [25, 29, 30]])
     for path in ((15, 21), (21, 20), (20, 14)):
         table.choose([VROOM] * 2, [LINES, VROOM], [VROOM] * 2)
         table.grow(*path)
         table.finish_round()
+    assert table.game.position().line_ends[1] == [14, 9]
     table.choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)
     goals = {goal for origin, goal in table.goals() if origin == 14}
     assert goals == ({13, 20} if rules == "capstone-2024" else {13, 20, 9, 15})
@@ -264,10 +265,14 @@ def test_r9_every_line_on_a_shared_street_must_end_there() -> None:
 
 
 def test_r9a_sharing_again_with_another_line() -> None:
-    """Seat 0's line 7-8-14 shares 14-9 with seat 1; at 9 seat 2's line ends and 9-16 is empty."""
+    """Seat 0's line 7-8-14 shares 14-9 with seat 1; at 9 seat 2's line ends and 9-16 is empty.
+
+    At 14 seat 0 chooses among empty streets and 14-9, as in the rulebook's example of R9.
+    """
     for rules in EDITIONS:
         table = Table(rules=rules).setup([[7, 8, 14], [10, 9, 14], [1, 2, 9]])
         table.choose([LINES, BUSES], [VROOM] * 2, [VROOM] * 2)
+        assert {goal for origin, goal in table.goals() if origin == 14} == {9, 13, 15, 20}
         table.grow(14, 9)
         assert table.game.position().shared_with[0] == [[] if rules == "condensed" else [1], []]
         table.finish_round().choose([LINES, VROOM], [VROOM] * 2, [VROOM] * 2)

@@ -138,24 +138,23 @@ def test_r17_vrrooomm_carries_while_there_are_passengers_and_places() -> None:
     assert table.game.phase == Phase.SELECT_ACTIONS
 
 
-def test_r17_each_marker_uses_all_buses_again() -> None:
+@pytest.mark.parametrize(("extra", "carried"), [([], 1), ([VROOM], 2), ([BUSES], 2)])
+def test_r17_a_bus_carries_one_and_each_marker_uses_all_buses(extra: list, carried: int) -> None:
+    """As in the rulebook's example, more passengers may wait than the buses carry."""
     buildings = [(0, OFFICE), (6, OFFICE), (1, PUB), (2, PUB), (3, PUB), (4, PUB)]
     table = Table().setup([[9, 14, 20], [0, 1, 2], [25, 29, 30]], buildings)
-    table.choose([LINES, VROOM, VROOM], [VROOM, CLOCK], [VROOM, START])
+    table.choose([LINES, VROOM, *extra], [VROOM, CLOCK], [VROOM, START])
     table.grow(20, 19)
     table.game.step(ADVANCE)
-    # One bus, two markers: passengers wait at 14 and 20, offices at 9 and 19 are free.
-    assert table.turn == (0, Phase.PICK_UP)
-    assert table.subjects() == {14, 20}
-    table.take(14)
-    assert table.subjects() == {9, 19}
-    table.take(9)
-    assert table.turn == (0, Phase.PICK_UP)
-    assert table.subjects() == {20}
-    table.take(20)
-    assert table.subjects() == {19}
-    table.take(19)
-    assert table.game.deliveries == [2, 0, 0]
+    # Passengers wait at 14 and 20, offices at 9 and 19 are free.
+    deliveries = [(14, {14, 20}, 9, {9, 19}), (20, {20}, 19, {19})]
+    for start, waiting, goal, vacant in deliveries[:carried]:
+        assert table.turn == (0, Phase.PICK_UP)
+        assert table.subjects() == waiting
+        table.take(start)
+        assert table.subjects() == vacant
+        table.take(goal)
+    assert table.game.deliveries == [carried, 0, 0]
     assert table.game.phase == Phase.SELECT_ACTIONS
 
 

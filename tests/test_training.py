@@ -203,6 +203,10 @@ def test_a_run_resumes_bit_for_bit_after_ctrl_c(
     assert card["training"]["iterations"] == 3
     resumed, _ = run_training(read_config(str(folder / "run.json")), folder, Console(quiet=True))
     assert same_tensors(parameters(straight), parameters(resumed))
+    models = [path / "model.safetensors" for path in (tmp_path / "straight", folder)]
+    assert models[0].read_bytes() == models[1].read_bytes()
+    decisions = [point.decisions for point in read_curve(folder / "curve.csv")]
+    assert decisions == sorted({*decisions})
 
 
 def test_a_run_stores_its_board_and_rules_files(tmp_path: Path) -> None:
