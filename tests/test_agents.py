@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy, deepcopy
@@ -166,16 +165,6 @@ def test_stronger_agents_win(spec: str, others: str, games: int, share: float) -
     line_up = [make_agent(spec, 1), *(make_agent(others, 2 + k) for k in range(3))]
     score = play_match(line_up, games)[0]
     assert score.wins / score.games > share
-
-
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("busenv.networks.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    message = r"agent 'net:city-2' needs torch, .*pip install -e '\.\[train\]'"
-    with pytest.raises(ModuleNotFoundError, match=message) as caught:
-        make_agent("net:city-2")
-    assert caught.value.name == "torch"
 
 
 CARD = {"network": "mlp", "width": 16}

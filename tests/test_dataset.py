@@ -22,6 +22,7 @@ from busenv.common.worker_pool import worker_pool
 from busenv.dataset import ARRAYS
 from busenv.evaluation import dataset_export
 from busenv.evaluation.dataset_export import export_games
+from busenv.observation import absolute_action
 from busenv.train.learning_curve import read_curve
 from experiments import imitation
 
@@ -40,9 +41,10 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> GameDataset:
     return export(tmp_path_factory.mktemp("export"))
 
 
-def test_transitions_are_those_of_the_games(dataset: GameDataset) -> None:
+@pytest.mark.parametrize("relative_types", [False, True])
+def test_transitions_are_those_of_the_games(dataset: GameDataset, relative_types: bool) -> None:
     numbers = [4, 1]
-    table, row = dataset.transitions(numbers), 0
+    table, row = dataset.transitions(numbers, relative_types=relative_types), 0
     for number in numbers:
         first = int(dataset.first_players[number])
         game = Game(3, first_player=first)
@@ -51,9 +53,11 @@ def test_transitions_are_those_of_the_games(dataset: GameDataset) -> None:
             seat = game.current_player
             assert (table.games[row], table.seats[row]) == (number, seat)
             assert table.agents[row] == dataset.agents[number, seat]
-            assert (table.observations[row] == busenv.observe(game)).all()
+            seen = busenv.observe(game, relative_types=relative_types)
+            assert (table.observations[row] == seen).all()
             assert (table.masks[row] == game.action_mask()).all()
-            game.step(int(table.actions[row]))
+            action = int(table.actions[row])
+            game.step(absolute_action(game, action) if relative_types else action)
             row += 1
         for k in range(start, row):
             seat = table.seats[k]
@@ -69,17 +73,6 @@ def test_games_are_named_by_their_indices(dataset: GameDataset) -> None:
     for games in wrong:
         with pytest.raises(IndexError, match="allowed: indices 0 to 5"):
             dataset.transitions(games)
-
-
-def test_transitions_in_relative_types(dataset: GameDataset) -> None:
-    table, absolute = dataset.transitions([0], relative_types=True), dataset.transitions([0])
-    game = Game(3, first_player=int(dataset.first_players[0]))
-    for k, action in enumerate(absolute.actions):
-        relative = busenv.observe(game, relative_types=True)
-        assert (table.observations[k] == relative).all()
-        assert table.actions[k] == busenv.observation.relative_action(game, action)
-        game.step(action)
-    assert (table.actions != absolute.actions).any()
 
 
 def test_games_depend_on_the_settings_only(

@@ -24,9 +24,11 @@ sys.meta_path.insert(0, Block())
 from busenv.cli import main
 for command in commands:
     try:
-        main(command)
+        main(command) if isinstance(command, list) else exec(command)
     except SystemExit as stopped:
         print("status", stopped.code)
+    except ModuleNotFoundError as error:
+        print(error, file=sys.stderr)
 """
 
 
@@ -41,7 +43,7 @@ def optional_modules() -> dict[str, str]:
 
 
 def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Path) -> None:
-    """One process runs all commands as if no extra were installed."""
+    """One process runs all commands and statements as if no extra were installed."""
     game = ROOT / "busenv/pictures/game.json"
     games, picture, page = (tmp_path / name for name in ("games.jsonl", "game.svg", "game.html"))
     games.write_text(json.dumps(rated_game(7)) + "\n")
@@ -50,17 +52,25 @@ def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Pat
         ["show", str(game)],
         ["show", str(game), "--draw", str(picture)],
         ["replay", str(game), "-o", str(page), "--agent", "uct:5"],
+        "from busenv import bus_v0, make_agent; bus_v0.env(render_mode='ansi')",
     ]
     refused = {
         "rate random greedy": "report",
         "bench": "report",
         "train quick": "train,report",
         "demo": "train,report",
+        "play": "play",
         f"show {game} --draw {tmp_path / 'game.png'}": "render",
         f"replay {game} --gif {tmp_path / 'game.gif'}": "render",
         f"show {games}:7": "train",
+        f"replay {game} -o {page} --agent net:city-2": "train",
     }
-    commands = json.dumps([*plain, *map(str.split, refused)])
+    statements = {  # the beginning of the error, and the extras
+        "make_agent('net:city-2')": ("agent 'net:city-2' needs", "train"),
+        "bus_v0.env(render_mode='rgb_array')": ("drawing pixels needs", "render"),
+        "from busenv.play import play": ("busenv.play needs", "play,notebooks"),
+    }
+    commands = json.dumps([*plain, *map(str.split, refused), *statements])
     command = [sys.executable, "-c", BLOCK, json.dumps([*optional_modules()]), commands]
     done = subprocess.run(command, capture_output=True, text=True)
     statuses = re.findall(r"^status (\d)$", done.stdout, re.MULTILINE)
@@ -69,9 +79,11 @@ def test_a_plain_installation_shows_games_and_names_missing_extras(tmp_path: Pat
         assert words in done.stdout
     assert picture.read_text().startswith("<svg")
     assert "<html" in page.read_text()
-    for words, error in zip(refused, done.stderr.splitlines(), strict=True):
-        assert error.startswith(f"busenv {words.split()[0]}: ")
-        end = f" is not installed. In a clone of busenv: pip install -e '.[{refused[words]}]'"
+    errors = [(f"busenv {words.split()[0]}:", extras) for words, extras in refused.items()]
+    errors += statements.values()
+    for (start, extras), error in zip(errors, done.stderr.splitlines(), strict=True):
+        end = f" is not installed. In a clone of busenv: pip install -e '.[{extras}]'"
+        assert error.startswith(f"{start} ")
         assert error.endswith(end)
 
 

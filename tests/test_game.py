@@ -1,4 +1,4 @@
-"""`Game`: properties, errors, copies, undo, observation and drawing."""
+"""`Game`: properties, errors, copies and undo."""
 
 import copy
 import pickle
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import busenv
-from busenv import EDITIONS, Game, IllegalActionError, ObservationLayout, Phase, observe
+from busenv import EDITIONS, Game, IllegalActionError, Phase, observe
 from tests.support.play import played
 
 
@@ -41,23 +41,16 @@ def test_results_are_plain_lists_of_ints() -> None:
     assert type(game.is_over) is bool
 
 
-@pytest.mark.parametrize("action", [375, -1, 10**30, -(10**30), 7, 289, 374])
-def test_illegal_actions_name_themselves_and_change_nothing(action: int) -> None:
-    game = Game(first_player=2)
-    before = game.to_bytes(), game.position()
-    with pytest.raises(IllegalActionError, match=rf"action {action}.*seat 2.*SETUP_BUILDINGS"):
-        game.step(action)
-    assert (game.to_bytes(), game.position()) == before
-
-
-def test_illegal_actions_change_nothing_at_any_decision() -> None:
+def test_illegal_actions_name_themselves_and_change_nothing_at_any_decision() -> None:
     game, rng = Game(5, "condensed", seed=4), random.Random(4)
     while not game.is_over:
-        legal, before = game.legal_actions(), game.to_bytes()
+        legal, before = game.legal_actions(), (game.to_bytes(), game.position())
         illegal = rng.choice([action for action in range(-10, 400) if action not in legal])
-        with pytest.raises(IllegalActionError):
-            game.step(illegal)
-        assert game.to_bytes() == before
+        for action in (illegal, -1, 375, 10**30, -(10**30)):
+            message = rf"action {action}.*seat {game.current_player}.*{game.phase.name}"
+            with pytest.raises(IllegalActionError, match=message):
+                game.step(action)
+            assert (game.to_bytes(), game.position()) == before
         game.step(rng.choice(legal))
 
 
@@ -82,6 +75,7 @@ WRONG_CALLS: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: busenv.load_rules(1), TypeError, "path is 1; allowed: a string or a Path"),
     (lambda: busenv.random_playouts(-1), ValueError, "games is -1; allowed"),
     (lambda: busenv.random_playouts(3, 6), ValueError, "num_players is 6; allowed"),
+    (lambda: observe(Game(), 4), ValueError, "seat is 4; allowed: 0 to 3"),
     (lambda: busenv.random_returns(1.0, 5), TypeError, "game is 1.0; allowed: a busenv.Game"),
 )
 
@@ -132,37 +126,19 @@ def test_repr_reads_well() -> None:
     assert "over (markers), winner seat" in repr(played())
 
 
-def test_undo_takes_back_every_decision_to_the_byte() -> None:
+def test_undo_and_last_decision_are_of_every_decision() -> None:
     for players, rules in ((3, "capstone-2024"), (5, "condensed")):
         game = Game(players, rules, seed=3)
         rng, seen = random.Random(3), []
         while not game.is_over:
-            action = rng.choice(game.legal_actions())
+            seat, action = game.current_player, rng.choice(game.legal_actions())
             seen.append((game.arrays()[0].tobytes(), game.history, game.last_decision, action))
             game.step(action)
+            assert game.last_decision == (seat, action)
         for state, history, decision, action in reversed(seen):
             assert game.undo() == action
             assert game.arrays()[0].tobytes() == state
             assert (game.history, game.last_decision) == (history, decision)
         with pytest.raises(ValueError, match="nothing to undo"):
             game.undo()
-        assert game.history == []
-
-
-def test_last_decision_is_of_the_seat_that_took_it() -> None:
-    game, rng = Game(5, seed=2), random.Random(2)
-    assert game.last_decision is None
-    while not game.is_over:
-        decision = game.current_player, rng.choice(game.legal_actions())
-        game.step(decision[1])
-        assert game.last_decision == decision
-
-
-def test_observe_returns_the_view_of_each_seat() -> None:
-    game = played(plies=50)
-    layout = ObservationLayout(game.board)
-    for seat in (None, *range(4)):
-        assert observe(game, seat).shape == (layout.size,)
-    assert layout.part(observe(game, 2), "players.buses")[0, 0] == game.position().buses[2]
-    with pytest.raises(ValueError, match="seat is 4; allowed: 0 to 3"):
-        observe(game, 4)
+        assert (game.history, game.last_decision) == ([], None)

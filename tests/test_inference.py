@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from busenv import Game
+from busenv import Board, Game
 from busenv.agents import make_agent
 from busenv.core.state import MAX_PLAYERS, OVER
 from busenv.game.board import make_board
@@ -59,20 +59,6 @@ def test_compiled_networks_agree_with_torch(kind: str, width: int) -> None:
         expected = action_probabilities(logits, masks, temperature)
         np.testing.assert_allclose(shares, expected, atol=1e-4)
         assert not shares[~masks].any()
-
-
-def test_compiled_networks_read_rows_of_any_board_to_the_last_byte() -> None:
-    board = make_board(random_board(random.Random(3)))
-    network = random_network("seats", 16, board)
-    rows, masks = observe_games(positions(60, board), board)
-    rows[:, -9:] = 3
-    with torch.no_grad():
-        logits, values = network(torch.from_numpy(rows))
-    log_probs = torch.where(torch.from_numpy(masks), logits, -torch.inf).log_softmax(dim=1).numpy()
-    index = np.arange(len(rows))
-    actions, drawn, estimates = act_on(network, rows, masks, index)
-    np.testing.assert_allclose(drawn, log_probs[index, actions], atol=1e-4)
-    np.testing.assert_allclose(estimates, values[:, 0], atol=1e-4)
 
 
 def test_compiled_networks_follow_weight_updates() -> None:
@@ -183,9 +169,13 @@ def act_on(network: Network, *arrays: np.ndarray, seed: int = 5) -> list[np.ndar
     return [tensor.numpy() for tensor in policy(*map(torch.from_numpy, arrays))]
 
 
-def test_row_policies_draw_as_torch_computes() -> None:
-    network, games = random_network("mlp", 24), positions()
-    rows, masks = observe_inputs(games, CITY.array, network.inputs)
+@pytest.mark.parametrize(
+    ("kind", "board"), [("mlp", CITY), ("seats", make_board(random_board(random.Random(3))))]
+)
+def test_row_policies_draw_as_torch_computes(kind: str, board: Board) -> None:
+    network = random_network(kind, 24, board)
+    rows, masks = observe_inputs(positions(board=board), board.array, network.inputs)
+    rows[:, -9:] = 3  # the last bytes are read too
     index = np.repeat(np.arange(0, len(rows), 3), 4)
     with torch.no_grad():
         logits, values = network(torch.from_numpy(rows))

@@ -1,7 +1,6 @@
 """A wheel installs one name, busenv, and works next to packages named agents or train."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -143,12 +142,12 @@ def test_an_installed_wheel_plays_next_to_other_agents(wheel: Path, tmp_path: Pa
         (user / name).write_text("OWNER = 'user'\n")
     (user / "game.py").write_text(GAME)
 
-    def run(*command: object, status: int = 0) -> str:
+    def run(*command: object) -> str:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         environment |= {"HOME": str(home), "COLUMNS": "80", "NUMBA_OPT": "0"}  # compiles faster
         words = [str(word) for word in command]
         done = subprocess.run(words, cwd=user, env=environment, capture_output=True, text=True)
-        assert done.returncode == status, done.stderr
+        assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
     where, *words = run(python, "game.py").split()
@@ -156,13 +155,4 @@ def test_an_installed_wheel_plays_next_to_other_agents(wheel: Path, tmp_path: Pa
     assert words[0] == "erect"
     assert words[-1] == "True"
     assert "demo" in run(scripts / "busenv", "--help")
-    # No extra is installed: these need none.
-    record = site / "busenv/pictures/game.json"
-    assert "Ranking: seat" in run(scripts / "busenv", "show", record)
-    run(scripts / "busenv", "replay", record, "-o", "game.html")
-    assert (user / "game.html").stat().st_size > 100_000
-    assert "not installed" in run(scripts / "busenv", "info")
-    message = run(python, "-c", "from busenv.play import play; play()", status=1)
-    assert re.search(r"busenv.play needs .*\[play,notebooks\]", message)
-    message = run(scripts / "busenv", "play", status=2)
-    assert re.search(r"busenv play: \w+ is not installed.*\[play\]", message)
+    assert "not installed" in run(scripts / "busenv", "info")  # of the extras

@@ -1,4 +1,4 @@
-"""`busenv play`: killed, stopped, with invalid options; `busenv.play` in a notebook."""
+"""`busenv play`: stopped and resumed, with invalid options; `busenv.play` in a notebook."""
 
 import asyncio
 import json
@@ -18,6 +18,7 @@ import pytest
 
 from busenv import Game, Rules, load_board
 from busenv.common.keyboard_interrupt import STATUS
+from busenv.common.runs import lock_folder
 from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.play import agent_pool, notebook, play
@@ -58,34 +59,7 @@ def seed_of(link: str) -> int:
         return json.load(answer)["seed"]
 
 
-def test_killed_server_resumes_its_games(tmp_path: Path) -> None:
-    seats = [word for seat in ("me", "greedy", "greedy") for word in ("--seat", seat)]
-    with command(tmp_path, *seats, "--seed", "7") as (process, link):
-        page = PageClient(link)
-        page.send("delay", seconds=0.05)
-        for _ in range(4):
-            page.decide_first()
-        process.send_signal(signal.SIGKILL)  # while agents are deciding
-        nodes, node = page.nodes, page.state["node"]
-        process.wait()
-    with command(tmp_path) as (process, start):
-        assert "/start/" in start
-        address = start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2]
-        again = PageClient(address)
-        assert seed_of(address) == 7
-        assert {k: again.nodes[k] for k in nodes} == nodes
-        assert again.my_turn()["node"] >= node
-        again.decide_first()
-        other = [sys.executable, "-m", "busenv", "play", "--no-browser"]
-        done = subprocess.run(
-            [*other, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
-        )
-        assert done.returncode == 2
-        assert "is in use" in done.stderr
-        again.close()
-
-
-def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_server_with_one_line_and_its_games_resume(tmp_path: Path) -> None:
     seats = [word for seat in ("me", "friend", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats) as (process, link):
         page = PageClient(link)
@@ -99,12 +73,15 @@ def test_ctrl_c_stops_the_server_with_one_line(tmp_path: Path) -> None:
         while any(map(runs, started_processes)):
             assert time.monotonic() - started < PATIENCE
             time.sleep(0.05)
-        del page
+        nodes = page.nodes
+    with command(tmp_path) as (_, start):
+        address = start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2]
+        assert nodes.items() <= PageClient(address).nodes.items()
 
 
 def test_strangers_that_open_connections_do_not_stop_the_game(tmp_path: Path) -> None:
-    seats = ("--seat", "me") * 3
-    with command(tmp_path, *seats, files=200) as (process, link), ExitStack() as stack:
+    words = ("--seat", "me") * 3 + ("--seed", "7")
+    with command(tmp_path, *words, files=200) as (process, link), ExitStack() as stack:
         page, port = PageClient(link), int(re.findall(r":(\d+)/", link)[0])
         for k in range(400):
             stranger = socket.create_connection(("127.0.0.1", port))
@@ -112,7 +89,7 @@ def test_strangers_that_open_connections_do_not_stop_the_game(tmp_path: Path) ->
             if k % 100 == 0:
                 page.decide_first()
         assert len(page.nodes) > 4
-        assert seed_of(link) is not None
+        assert seed_of(link) == 7
         page.close()
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=PATIENCE)[1] == "busenv: stopped\n"
@@ -139,11 +116,15 @@ def test_invalid_options_are_one_line_errors(
     assert not (tmp_path / "games").exists()
 
 
-def test_port_in_use_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_or_folder_in_use_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["play", "--no-browser", "--folder", str(tmp_path), "--port"]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = ["play", "--no-browser", "--folder", str(tmp_path), "--port", port]
-        assert f"cannot listen at 127.0.0.1, port {port}" in refusal(capsys, *command)
+        assert f"cannot listen at 127.0.0.1, port {port}" in refusal(capsys, *command, port)
+    with lock_folder(tmp_path):
+        assert "is in use by another process" in refusal(capsys, *command, "0")
 
 
 def test_the_catalogue_contains_agents_of_the_command_line() -> None:

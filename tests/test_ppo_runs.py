@@ -22,7 +22,7 @@ from tests.support.training import DEVICES, SMALL_PPO, parameters, same_tensors
     ("device", "changes"),
     [
         ("cpu", {"bots": ("greedy", "random"), "threads": 2}),
-        ("cpu", {"bots": ("greedy", "planner"), "board": "generated:small:train:6", "games": 12}),
+        ("cpu", {"board": "generated:small:train:6", "games": 12, "decisions": 3000}),
         pytest.param("cuda", {"bots": ("greedy", "random")}, marks=DEVICES[1].marks),
     ],
 )

@@ -4,7 +4,6 @@ import dataclasses
 import math
 import random
 import re
-import sys
 from typing import Any
 from xml.etree import ElementTree
 
@@ -246,13 +245,6 @@ def test_the_window_shows_the_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (shown.transpose(1, 0, 2) == pixels).all()
     window.close()
     assert not pygame.display.get_init()
-
-
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[render\]'"):
-        bus_v0.env(render_mode="rgb_array")
-    bus_v0.env(render_mode="ansi")
 
 
 def test_render_modes_of_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Training on sets of boards: boards of a rollout, resumption, models, ratings."""
+"""Training on sets of boards: models, ratings, samples, boards of all sizes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from busenv.train.expert_iteration.samples import make_batch
 from busenv.train.expert_iteration.selfplay_run import play_agent_games, run_selfplay
 from busenv.train.ppo_run import PPORun
 from busenv.train.run_training import evaluate, evaluate_against, rating_boards
-from tests.support.training import RULES, SMALL_EXPERT, SMALL_PPO, parameters, same_tensors
+from tests.support.training import RULES, SMALL_EXPERT, SMALL_PPO
 
 SET = SMALL_PPO.changed(
     {"board": "generated:small:train:6", "games": 12, "bots": ("greedy", "planner")}
@@ -32,23 +32,6 @@ BOARDS = training_boards(SET.board)
 EXPERT_SET = SMALL_EXPERT.changed({"board": SET.board, "games": 6, "decisions": 1000})
 
 
-def test_a_run_on_a_set_resumes_bit_for_bit(tmp_path: Path) -> None:
-    straight, stopped = PPORun(SET, tmp_path / "straight"), PPORun(SET, tmp_path / "stopped")
-    while not straight.is_done:
-        straight.step()
-    assert straight.iteration > straight.config.snapshot_every  # with past selves
-    games = [part.games.batch.games for part in straight._parts]
-    tags = {*np.concatenate(games)["board_tag"].tolist()}
-    assert 2 < len(tags & {board.array["tag"][0] for board in BOARDS}) == len(tags)
-    stopped.step()
-    stopped.save()
-    stopped.step()  # not saved
-    resumed = PPORun(SET, stopped.folder)
-    while not resumed.is_done:
-        resumed.step()
-    assert same_tensors(parameters(straight), parameters(resumed))
-
-
 def test_a_model_of_a_set_plays_all_boards_of_the_size(tmp_path: Path) -> None:
     config = SET.changed({"decisions": 500, "rate_games": 32})
     train_and_report(config, tmp_path, games=32)
@@ -56,6 +39,9 @@ def test_a_model_of_a_set_plays_all_boards_of_the_size(tmp_path: Path) -> None:
     assert "board generated:small:train:6," in report
     assert "; boards generated:small:validation:2." in report
     assert "--board generated:small:1000000000" in report
+    games = [part.games.batch.games for part in PPORun(config, tmp_path)._parts]
+    tags = {*np.concatenate(games)["board_tag"].tolist()}
+    assert 2 < len(tags & {board.array["tag"][0] for board in BOARDS}) == len(tags)
     model = str(tmp_path / "model.safetensors")
     agent = make_agent(f"net:{model}")
     for seed in (3, 7, 3):

@@ -1,4 +1,4 @@
-"""Vector environments compared with Gymnasium's; returned arrays are fresh."""
+"""Vector environments compared with Gymnasium's; arrays returned by environments are fresh."""
 
 import copy
 import pickle
@@ -124,23 +124,39 @@ def compare_where(ours: Any, theirs: Any, mask: np.ndarray | None) -> None:
         compare(ours[where], theirs[where])
 
 
-CASES: list[Any] = [
-    *({"autoreset_mode": mode} for mode in AutoresetMode),
-    {"illegal": "replace", "observation_keys": ("obs", "mask")},
-    {"observation_dtype": "float32", "observation_keys": ("obs", "mask"), "illegal": "lose"},
-    {"opponents": "greedy", "threads": 2},
+def pay(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+    rewards[:] = after["delivered"][:, None]
+
+
+def pay_and_overwrite(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> None:
+    pay(before, after, rewards)
+    for states in (before, after):
+        states.view(np.uint8)[:] = 255
+
+
+CASES: list[dict[str, Any]] = [
+    *({"num_envs": 5, "autoreset_mode": mode} for mode in AutoresetMode),
+    {"num_envs": 5, "opponents": "greedy", "threads": 2},
+    {"opponents": ["greedy", "random"]},
+    *(
+        {**size, "observation_keys": ("obs", "mask"), **others}
+        for size in ({}, {"num_envs": 5})
+        for others in ({"illegal": "replace"}, {"illegal": "lose", "observation_dtype": "float32"})
+    ),
 ]
 
 
 @pytest.mark.parametrize("settings", CASES, ids=map(str, range(len(CASES))))
 def test_returned_arrays_are_fresh(settings: dict[str, Any]) -> None:
     """Overwrite the results of one environment and compare the stored results of a twin."""
-    used, twin = (BusVectorEnv(5, num_players=3, **settings) for _ in range(2))
+    make: Any = BusVectorEnv if "num_envs" in settings else BusEnv
+    rewards = (pay_and_overwrite, pay)
+    used, twin = (make(num_players=3, reward=reward, **settings) for reward in rewards)
     rng = np.random.default_rng(0)
     stored: list[tuple[Any, Any]] = []
 
-    def both(name: str, **arguments: Any) -> Any:
-        one, other = (getattr(env, name)(**arguments) for env in (used, twin))
+    def both(name: str, *arguments: Any, **options: Any) -> Any:
+        one, other = (getattr(env, name)(*arguments, **options) for env in (used, twin))
         stored.append((other, copy.deepcopy(other)))
         assert pickle.dumps(one) == pickle.dumps(other)
         scribble(one)
@@ -149,9 +165,12 @@ def test_returned_arrays_are_fresh(settings: dict[str, Any]) -> None:
     both("reset", seed=5)
     ended = 0
     while ended < 12:
-        over = both("step", actions=picks(both("action_masks"), rng))[2]
-        ended += over.sum()
-        if settings.get("autoreset_mode") == AutoresetMode.DISABLED and over.any():
+        actions = picks(np.atleast_2d(both("action_masks")), rng)
+        over = both("step", actions if make is BusVectorEnv else int(actions[0]))[2]
+        ended += np.sum(over)
+        if make is BusEnv and over:
+            both("reset")
+        elif settings.get("autoreset_mode") == AutoresetMode.DISABLED and over.any():
             both("reset", options={"reset_mask": over.copy()})
     for value, as_it_was in stored:
         assert pickle.dumps(value) == pickle.dumps(as_it_was)
