@@ -161,6 +161,8 @@ def test_the_layer_of_bytes_agrees_with_a_dense_one() -> None:
         results.append((logits.detach(), network.shared.weight.grad, network.shared.bias.grad))
     for sparse, dense in zip(*results, strict=True):
         torch.testing.assert_close(sparse, dense, rtol=1e-4, atol=1e-3)
+    every_second, _ = network(torch.from_numpy(rows)[::2])  # not contiguous
+    torch.testing.assert_close(every_second, results[0][0][::2])
 
 
 def act_on(network: Network, *arrays: np.ndarray, seed: int = 5) -> list[np.ndarray]:

@@ -63,6 +63,9 @@ def test_ctrl_c_stops_the_server_with_one_line_and_its_games_resume(tmp_path: Pa
     seats = [word for seat in ("me", "friend", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats) as (process, link):
         page = PageClient(link)
+        page.decide_first()
+        page.decide_first()
+        assert len(page.nodes) > 2
         started_processes = children(process.pid)
         started = time.monotonic()
         process.send_signal(signal.SIGINT)

@@ -1,7 +1,7 @@
 """Relative building types in every environment: observations, actions, rewards.
 
 Two games that differ by a cyclic renaming of the building types and the clock (twins) look the
-same, and the same relative actions lead to the same relative rows, masks and rewards.
+same, and the same relative actions lead to the same relative rows and masks.
 """
 
 from __future__ import annotations

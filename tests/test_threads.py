@@ -31,18 +31,22 @@ def story(env: BusVectorEnv, steps: int = 300) -> list[bytes]:
     out = []
     for step in range(steps):
         seen, rewards, over, _, info = env.step(picks(info["action_mask"], rng))
-        arrays = (seen, rewards, over, info["rewards"], info["seat"], info["action_mask"])
-        out.append(b"".join(array.tobytes() for array in (*arrays, env.batch.games)))
+        arrays = [seen, rewards, over, info["rewards"], info["seat"], info["action_mask"]]
+        arrays += [env.batch.games, env.batch.final_games[over]]
+        out.append(b"".join(array.tobytes() for array in arrays))
         if step % 20 == 10:
             time.sleep(0.01)  # longer than threads wait for the next step
     return out
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("opponents", [None, "random", ["greedy", "planner", "random"]])
-def test_threads_change_nothing(opponents: Any) -> None:
-    alone = story(BusVectorEnv(150, opponents=opponents))
-    assert alone == story(BusVectorEnv(150, opponents=opponents, threads=2))
-    assert alone == story(BusVectorEnv(150, opponents=opponents, threads=7))
+def test_threads_change_nothing(opponents: Any, mode: str) -> None:
+    alone, two, seven = (
+        story(BusVectorEnv(150, opponents=opponents, autoreset_mode=mode, threads=threads))
+        for threads in (1, 2, 7)
+    )
+    assert alone == two == seven
 
 
 @pytest.mark.parametrize("threads", [1, 2])

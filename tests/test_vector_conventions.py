@@ -138,6 +138,7 @@ CASES: list[dict[str, Any]] = [
     *({"num_envs": 5, "autoreset_mode": mode} for mode in AutoresetMode),
     {"num_envs": 5, "opponents": "greedy", "threads": 2},
     {"opponents": ["greedy", "random"]},
+    {"observation_dtype": "float32"},
     *(
         {**size, "observation_keys": ("obs", "mask"), **others}
         for size in ({}, {"num_envs": 5})

@@ -100,7 +100,8 @@ def _check_agents(agents: Sequence[str], rules: str, board: str, players: int) -
     for spec in agents:
         if parse_spec(spec).language_model:
             raise RunError(
-                f"agent {quote(spec)} is a language model; allowed: every other kind of agent"
+                f"agent {quote(spec)} is a language model, which would be asked for every "
+                "decision; choose another agent"
             )
         check_agent(spec, rules, board, players=players)
 

@@ -37,7 +37,7 @@ class _ByteLayer(torch.autograd.Function):
         places = rows.numel() + 1
         inputs, values = np.empty(places, np.int32), np.empty(places, np.float32)
         starts = np.empty(len(rows) + 1, np.int32)
-        count = _list_nonzero(rows.numpy(), scale.numpy(), inputs, values, starts)
+        count = _list_nonzero(rows.contiguous().numpy(), scale.numpy(), inputs, values, starts)
         inputs, values = inputs[:count], values[:count]
         ctx.nonzero = inputs, values, starts, weight.shape[1]
         return _weighted_sums(inputs, values, starts, weight.T)
@@ -65,7 +65,10 @@ def _weighted_sums(
 
 @kernel
 def _list_nonzero(rows, scale, inputs, values, starts):
-    """List the inputs that are not zero, row by row; return how many. One place more is used."""
+    """List the inputs that are not zero, row by row, and return their number.
+
+    One element of `inputs` after the last may be overwritten.
+    """
     count, zeros = 0, np.zeros(rows.shape[1], np.uint8)
     for i in range(rows.shape[0]):
         starts[i] = count

@@ -20,9 +20,9 @@ UNROLL = 8  # inputs added up per loop
 
 @fast_kernel
 def list_changes(row, before, scale, index, value):
-    """List where a row of bytes differs from another, and by how much times `scale`.
+    """List the indices at which two rows of bytes differ, and the differences times `scale`.
 
-    Returns how many do. One place more of `index` is used.
+    Returns their number. One element of `index` after the last may be overwritten.
     """
     count, size = 0, row.shape[0]
     for first in range(0, size - UNROLL + 1, UNROLL):

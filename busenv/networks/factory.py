@@ -38,7 +38,10 @@ NETWORKS: dict[str, Any] = {
 def build_network(
     kind: str, board: Board | None, width: int, seed: int | None = 0, **options: bool
 ) -> Network:
-    """Return a network with fresh weights from a seed; None leaves weights to the caller.
+    """Return a network with fresh weights.
+
+    seed: of the weights; None for a network whose weights the caller loads: skips their orthogonal
+    initialisation.
 
     kind: a name in NETWORKS, else ValueError. board: the network's board; ignored for kind
     `board`. width: units of its hidden layers, 1 or more. options: `relative_types`.

@@ -182,8 +182,8 @@ class RunConfig(GameSettings):
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",
-        description="precision of matrix products in updates; `auto`: bfloat16 on CPUs with "
-        "instructions for it",
+        description="precision of matrix products in updates, except in the first layer on a CPU; "
+        "`auto`: bfloat16 on CPUs with instructions for it",
     )
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ from busenv.error_text import printable, truncate
 from busenv.io import read_bounded, write_whole
 from busenv.schema import LONGEST_SENTENCE
 
-CURVE = "curve.csv"  # of a run
+CURVE = "curve.csv"  # file in a run folder
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#5e3c99")
 HEAD = ("seconds", "decisions", "games")
 MAX_BYTES = 10_000_000  # of a curve file

@@ -82,7 +82,7 @@ def forward(
 
 
 def masked_log_probs(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Return log-probabilities along rows; where masks are False, they are below ILLEGAL_LOGIT."""
+    """Return log-probabilities along rows, float32; where masks are False, about ILLEGAL_LOGIT."""
     return torch.where(masks, logits, ILLEGAL_LOGIT).log_softmax(dim=1)
 
 

@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parents[1] / "golden"
 # Name, players, edition, seed, style of play (see tests.support.play).
 GAMES = (
     ("capstone-2024-3-players", 3, "capstone-2024", 11, 1),
+    ("capstone-2024-4-players", 4, "capstone-2024", 12, 6),
     ("capstone-2019-5-players", 5, "capstone-2019", 13, 4),
     ("splotter-1999-4-players-time-stones", 4, "splotter-1999", 14, 3),
     ("condensed-5-players-all-sites", 5, "condensed", 19, 5),

@@ -23,7 +23,9 @@ from busenv.validation import check_seed
 
 RETRIES = 2  # invalid answers to a decision before the next one forfeits, as in `TextEnv`
 QUOTED = 2000  # last characters of an invalid answer that are sent back
-LONGEST = 80_000  # last characters of an answer that are read and logged
+# Last characters of an answer that are read and logged. As JSON they have at most 12 bytes each, so
+# they fit into a line of a log (`busenv.common.jsonl.MAX_LINE`).
+LONGEST = 80_000
 SECONDS, MAX_TOKENS = 60.0, 4096
 ADVICE = {400: "BUSENV_LLM_OPTIONS", 401: "OPENAI_API_KEY", 403: "OPENAI_API_KEY"}
 

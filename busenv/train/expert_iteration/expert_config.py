@@ -41,7 +41,8 @@ class SelfPlayConfig(SearchSettings, GameSettings):
     become samples without a policy.
 
     Other agents play against themselves; samples hold their action probabilities. `bots`,
-    `fast_simulations` and `threads` are ignored for them; `uct@4:50` searches on four threads.
+    `fast_simulations` and `threads` are ignored for them. To search on four threads, name the agent
+    `uct@4:50`.
 
     The games do not depend on the number of threads, nor, apart from rounding in the network, on
     the device.

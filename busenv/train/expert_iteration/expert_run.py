@@ -37,7 +37,7 @@ WEIGHT_DECAY = 1e-4
 class Learner:
     """AdamW updates of a network by the loss weights and precision of the settings.
 
-    In bfloat16, only the layers multiply in that precision.
+    In bfloat16, only the layers after the first multiply in that precision.
     """
 
     def __init__(
