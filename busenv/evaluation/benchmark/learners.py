@@ -180,6 +180,7 @@ LEARNERS = {
         "network is rated without search",
         {
             "network": "seats",
+            "temperature": 0.0,
             "games": 64,
             "num_simulations": 16,
             "full_search_share": 1.0,
