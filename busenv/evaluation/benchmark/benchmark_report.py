@@ -15,55 +15,48 @@ from busenv.evaluation.benchmark.results import BenchmarkResult, RunResult
 from busenv.evaluation.curves import Curve, draw_curves, format_mean
 from busenv.io import write_whole
 
-# Opponents with a column, by protocol; results have all.
-SHOWN = {
-    NAME: ("planner", "uct:100"),
-    "busenv-agents-v2": ("greedy", "planner", "uct:100", "net:city-2"),
-}
+SHOWN = ("planner", "uct:100")  # opponents with a column; results have all
 UNITS = {"decisions": "training decisions", "core_seconds": "core-seconds of training"}
 
 
 def tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
-    """Make a table for each protocol, budget and number of players, the best learner first.
+    """Make a table for each budget and number of players, the best learner first.
 
     ValueError when results of one table were measured against different opponents.
     """
 
-    def setting(result: BenchmarkResult) -> tuple[str, int, int]:
-        return result.protocol, result.decisions, result.players
+    def setting(result: BenchmarkResult) -> tuple[int, int]:
+        return result.decisions, result.players
 
     return [_table([*group]) for _, group in groupby(sorted(results, key=setting), setting)]
 
 
 def _table(results: list[BenchmarkResult]) -> TextTable:
     first = results[0]
-    columns = {bot: [bot] for bot in SHOWN[first.protocol]} | {"panel": [*first.runs[0].panel]}
-    more = {"points": _points, "exploiters": _exploiters} if first.protocol == NAME else {}
+    columns = {bot: [bot] for bot in SHOWN} | {"panel": [*first.runs[0].panel]}
     title = (
         f"{first.players} players (par {1 / first.players:.0%}), {first.decisions:,} training "
-        f"decisions, protocol {first.protocol}"
+        f"decisions, protocol {NAME}"
     )
+    more = {"points": _points, "exploiters": _exploiters}
     return _ranked(title, {one.name: one for one in results}, columns, more)
 
 
 def challenge_tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
-    """Make the tables of the challenge, one for each protocol and class of budgets.
+    """Make the tables of the challenge, one for each class of budgets.
 
     ValueError as for `tables`.
     """
-    classes = []
-    entries = sorted((one for one in results if one.players == 4), key=lambda one: one.protocol)
-    for protocol, group in groupby(entries, lambda one: one.protocol):
-        entered = [*group]
-        for lowest, limit in pairwise((-1, *BUDGETS)):
-            if rows := [one for one in entered if lowest < one.decisions <= limit]:
-                classes.append(_challenge_table(rows, limit, protocol))
+    classes, entries = [], [one for one in results if one.players == 4]
+    for lowest, limit in pairwise((-1, *BUDGETS)):
+        if rows := [one for one in entries if lowest < one.decisions <= limit]:
+            classes.append(_challenge_table(rows, limit))
     return classes
 
 
-def _challenge_table(results: list[BenchmarkResult], limit: int, protocol: str) -> TextTable:
+def _challenge_table(results: list[BenchmarkResult], limit: int) -> TextTable:
     columns = {bot: [bot] for bot in CHALLENGE} | {"score": [*CHALLENGE]}
-    title = f"Challenge: up to {limit:,} training decisions (par 25%), protocol {protocol}"
+    title = f"Challenge: up to {limit:,} training decisions (par 25%), protocol {NAME}"
     named = {f"{one.name}, {one.decisions:,}": one for one in results}
     return _ranked(title, named, columns, {"exploiters": _exploiters})
 
@@ -132,8 +125,7 @@ def draw_results(path: Path, results: Sequence[BenchmarkResult]) -> None:
     results = [one for one in results if all(run.curve for run in one.runs)]
     if not results:
         raise ValueError("no result of these players and this budget has a learning curve")
-    machines = {one.machine for one in results}
-    is_one_machine = len(results) == 1 or (len(machines) == 1 and "" not in machines)
+    is_one_machine = len({one.machine for one in results}) == 1
     units = UNITS if is_one_machine else {"decisions": UNITS["decisions"]}
     groups = {one.name: [_curve(run) for run in one.runs] for one in results}
     draw_curves(path, groups, results[0].players, units)

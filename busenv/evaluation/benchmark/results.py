@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from busenv.evaluation.benchmark.protocol import CURVE_PANEL, NAME, PANEL, RUNS, count_games
+from busenv.evaluation.benchmark.protocol import CURVE_PANEL, PANEL, RUNS, count_games
 from busenv.io import read_bounded, write_whole
 from busenv.schema import Schema, parse
 
@@ -99,13 +99,13 @@ class BenchmarkResult(Entry):
     """All runs of a learner.
 
     busenv: version that measured them. machine: its processor and number of cores. opponents:
-    their digests. Results of the protocol v2 have neither of the last two, nor points.
+    their digests.
     """
 
-    protocol: Literal["busenv-agents-v2", "busenv-agents-v3"]
+    protocol: Literal["busenv-agents-v3"]
     busenv: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")]
-    machine: Annotated[str, Field(max_length=200)] = ""
-    opponents: dict[str, Digest] = Field(default_factory=dict)
+    machine: Annotated[str, Field(min_length=1, max_length=200)]
+    opponents: dict[str, Digest]
     runs: Annotated[tuple[RunResult, ...], Field(min_length=1, max_length=1000)]
 
     @model_validator(mode="after")
@@ -113,10 +113,12 @@ class BenchmarkResult(Entry):
         seeds = [run.seed for run in self.runs]
         if len({*seeds}) != len(seeds):
             raise ValueError(f"seeds are {seeds}; allowed: each once")
-        if self.protocol == NAME:
-            self._check_opponents()
+        if [*self.opponents] != [*PANEL]:
+            raise ValueError(f"opponents are {[*self.opponents]}; allowed: {[*PANEL]}")
         for run in self.runs:
             self._check_games(run.panel, PANEL)
+            if any(count.points is None for count in run.panel.values()):
+                raise ValueError(f"the panel of seed {run.seed} lacks points")
             for point in run.curve:
                 self._check_games(point.results, CURVE_PANEL)
             limit = self.decisions
@@ -126,12 +128,6 @@ class BenchmarkResult(Entry):
                     f"allowed: {limit:,} to {limit + OVERSHOOT:,}"
                 )
         return self
-
-    def _check_opponents(self) -> None:
-        if not self.machine or [*self.opponents] != [*PANEL]:
-            raise ValueError(f"machine or opponents are missing; allowed: digests of {[*PANEL]}")
-        if any(count.points is None for run in self.runs for count in run.panel.values()):
-            raise ValueError("the panel of a run lacks points")
 
     def _check_games(self, results: dict[str, WinCount], panel: dict[str, int]) -> None:
         expected = count_games(panel, self.players)
@@ -176,14 +172,13 @@ def all_results(others: Iterable[Path] = (), bundled: Path = BUNDLED) -> list[Be
 def add_results(paths: Iterable[Path], folder: Path = BUNDLED) -> list[Path]:
     """Validate all results, then copy them to the bundled ones; returns their new paths.
 
-    ValueError for a result of another protocol, or with too few runs.
+    ValueError for a result with too few runs.
     """
     results = [read_result(path) for path in paths]
     for result in results:
-        if result.protocol != NAME or len(result.runs) < RUNS:
+        if len(result.runs) < RUNS:
             raise ValueError(
-                f"the result of {result.name} has {len(result.runs)} runs of {result.protocol}; "
-                f"allowed: at least {RUNS} runs of {NAME}"
+                f"the result of {result.name} has {len(result.runs)} runs; allowed: at least {RUNS}"
             )
     for result in results:
         write_result(result, folder / result_name(result))
