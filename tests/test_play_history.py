@@ -33,10 +33,12 @@ def test_undo_redo_and_branches_on_the_page(served: Served, player: Callable[...
     branch = page.locator("#steps .branch")
     branch.click()
     me.wait_for_node(2)
-    moves = len(me.rows())
+    watcher = served.open(link)
     page.click("#pause")
-    page.locator("#steps .row").nth(moves).wait_for()
+    watcher.until("state", lambda state: bool(state["targets"]))
+    page.wait_for_timeout(500)  # milliseconds, in which the page receives this state, too
     assert me.node() == 2  # the branch stays on display while the agents play
+    watcher.close()
     page.click("#back")
     me.my_turn()
     assert "erect house at intersection 14, zone 1" in branch.inner_text()
