@@ -29,11 +29,13 @@ from busenv.train.ppo import (
     PPOSettings,
     Rollout,
     _minibatches,
+    compute_gradients,
     make_rollout,
     play_rollout,
     rollout_gae,
     update,
 )
+from busenv.train.ppo_loss import Decisions
 from busenv.train.ppo_run import find_device
 from tests.support.training import DEVICES
 
@@ -281,6 +283,27 @@ def test_updates_learn_from_advantages_and_returns(device: str, bfloat16: bool) 
     assert first["decisions"] <= 40 * 16
     assert first["grad_norm"] > 0
     assert all(parameter.dtype == torch.float32 for parameter in network.parameters())
+
+
+def test_pieces_of_a_minibatch_add_up_to_its_gradients() -> None:
+    rng, size = np.random.default_rng(0), 11
+    network = build_network("mlp", load_board("city"), 16, 0, relative_types=True)
+    shape = size, network.scale.shape[0]
+    masks = torch.from_numpy(rng.random((size, load_board("city").num_actions)) < 0.3)
+    minibatch = Decisions(
+        torch.from_numpy((rng.integers(0, 2, shape) * rng.integers(0, 2, shape)).astype(np.uint8)),
+        masks,
+        masks.float().argmax(dim=1),
+        *torch.from_numpy(rng.normal(size=(3, size)).astype(np.float32)),
+    )
+    whole, wanted = compute_gradients(network, minibatch, minibatch_size=size, settings=SETTINGS)
+    pieces = [
+        compute_gradients(network, piece, minibatch_size=size, settings=SETTINGS)
+        for piece in minibatch.split(3)
+    ]
+    torch.testing.assert_close(sum(scalars for _, scalars in pieces), wanted)
+    for gradient, *parts in zip(whole, *(parts for parts, _ in pieces), strict=True):
+        torch.testing.assert_close(sum(parts), gradient, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("supported", [True, False])

@@ -8,8 +8,10 @@ the device of the environment; T are the steps of a rollout, N the games.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, reduce
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from gymnasium.vector import AutoresetMode
@@ -27,6 +29,9 @@ NOBODY = 255  # the owner of no seat
 SINGLE_SHARE = 0.4
 MIXING_STEPS = 256  # of random play before the first rollout
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 
 class PPOSettings(NamedTuple):
     """Settings of rollouts and updates.
@@ -34,7 +39,8 @@ class PPOSettings(NamedTuple):
     steps: of a rollout. batch_size: decisions of a minibatch. epochs: passes over a rollout.
     gamma, gae_lambda: of `compute_gae`. reward_unit: reward that counts as 1. entropy_coef,
     value_coef: weights in the loss. max_grad_norm: gradients are clipped to it. bfloat16: whether
-    matrix products are computed in bfloat16, except on a CPU those of the first layer.
+    matrix products are computed in bfloat16, except on a CPU those of the first layer. threads:
+    that share the computation of a gradient.
     """
 
     steps: int = 128
@@ -48,6 +54,7 @@ class PPOSettings(NamedTuple):
     value_coef: float = 0.5
     max_grad_norm: float = 0.5
     bfloat16: bool = False
+    threads: int = 1
 
 
 class LineUps(NamedTuple):
@@ -138,6 +145,18 @@ def columns(rollout: Rollout, games: slice) -> Rollout:
     """Return the buffers of some of the games, which share their memory with the rollout."""
     by_step = (tensor[:, games] for tensor in rollout[:9])
     return Rollout(*by_step, *(tensor[games] for tensor in rollout[9:]))
+
+
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Call a function with each item, each in a thread of its own if there are several.
+
+    Two threads that each use one thread of torch are about as fast as one that uses two. They wait
+    without spinning, so two runs on the same cores slow each other down much less.
+    """
+    if len(items) == 1:
+        return [function(items[0])]
+    with ThreadPoolExecutor(len(items)) as pool:
+        return [*pool.map(function, items)]
 
 
 class Games:
@@ -274,6 +293,25 @@ def rollout_gae(
     return advantages, has_advantage
 
 
+def compute_gradients(
+    network: nn.Module, decisions: Decisions, *, minibatch_size: int, settings: PPOSettings
+) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+    """Compute what some decisions of a minibatch add to the gradients of PPO's loss.
+
+    decisions: with advantages that are normalised over the minibatch.
+
+    Returns the gradients by parameter of the network, and what the decisions add to the five means
+    of `ppo_loss` over the minibatch, float32, (5,).
+    """
+    logits, values = forward(network, decisions.observations, settings.bfloat16)
+    loss, means = ppo_loss(
+        logits, values, decisions,
+        LossSettings(settings.clip_range, settings.value_coef, settings.entropy_coef),
+    )  # fmt: skip
+    share = len(values) / minibatch_size
+    return torch.autograd.grad(loss * share, [*network.parameters()]), means * share
+
+
 def update(
     network: nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -303,18 +341,20 @@ def update(
             )
         )
     )  # fmt: skip
-    of_loss = LossSettings(settings.clip_range, settings.value_coef, settings.entropy_coef)
-    statistics = []
+    parameters, statistics = [*network.parameters()], []
     for rows in _minibatches(indices, settings, generator):
         minibatch = Decisions(*select(rows, *decisions))
         std, mean = torch.std_mean(minibatch.advantages, correction=0)
         minibatch = minibatch._replace(advantages=(minibatch.advantages - mean) / (std + 1e-8))
-        logits, values = forward(network, minibatch.observations, settings.bfloat16)
-        loss, scalars = ppo_loss(logits, values, minibatch, of_loss)
-        optimizer.zero_grad()
-        loss.backward()
-        grad_norm = nn.utils.clip_grad_norm_(network.parameters(), settings.max_grad_norm)
+        pieces = minibatch.split(min(settings.threads, len(rows)))
+        results = in_threads(
+            partial(compute_gradients, network, minibatch_size=len(rows), settings=settings), pieces
+        )
+        for parameter, *parts in zip(parameters, *(parts for parts, _ in results), strict=True):
+            parameter.grad = reduce(torch.add, parts)
+        grad_norm = nn.utils.clip_grad_norm_(parameters, settings.max_grad_norm)
         optimizer.step()
+        scalars = torch.stack([scalars for _, scalars in results]).sum(dim=0)
         statistics.append(torch.cat((scalars, grad_norm[None])))
     means = torch.stack(statistics).mean(dim=0).tolist()
     names = "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "grad_norm"

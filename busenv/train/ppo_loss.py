@@ -31,6 +31,11 @@ class Decisions(NamedTuple):
     advantages: torch.Tensor
     returns: torch.Tensor
 
+    def split(self, pieces: int) -> list[Decisions]:
+        """Split the decisions into pieces of nearly equal size."""
+        split = (tensor.tensor_split(pieces) for tensor in self)
+        return [Decisions(*piece) for piece in zip(*split, strict=True)]
+
 
 class LossSettings(NamedTuple):
     """Settings of the loss, as in `PPOSettings`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +35,7 @@ from busenv.train.ppo import (
     PPOSettings,
     Rollout,
     columns,
+    in_threads,
     make_rollout,
     play_rollout,
     update,
@@ -85,15 +85,16 @@ class PPORun(TrainingRun):
         self._learner = self.network if on_cpu else copy.deepcopy(self.network).to(self.device)
         self.optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
         bfloat16 = uses_bfloat16(config.precision, self.device)
-        self._threads = min(config.threads, config.games) if on_cpu else 1
-        settings = config.model_dump(include={*PPOSettings._fields}) | {"bfloat16": bfloat16}
+        threads = min(config.threads, config.games) if on_cpu else 1
+        settings = config.model_dump(include={*PPOSettings._fields})
+        settings |= {"bfloat16": bfloat16, "threads": threads}
         self._settings = PPOSettings(**settings)
         self.agent = PolicyAgent(
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
         self._generator = torch.Generator(self.device)
-        torch.set_num_threads(1)  # except in updates: each part of the games has a thread
-        self._rollout, self._parts = self._make_parts(self._threads)
+        torch.set_num_threads(1)  # parts of the games and of minibatches have a thread each
+        self._rollout, self._parts = self._make_parts(threads)
         self._warm_up()
         games = self._state_of_games()
         checkpoint = self._resume(self._learner, games)
@@ -209,19 +210,11 @@ class PPORun(TrainingRun):
         learning_rate = config.learning_rate * max(1 - self.progress, LOWEST_LEARNING_RATE)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
-        if self._threads == 1:
-            self._play(self._parts[0], members)
-        else:
-            with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(lambda part: self._play(part, members), self._parts))
-        torch.set_num_threads(self._threads)
-        try:
-            statistics = update(
-                self._learner, self.optimizer, self._rollout,
-                settings=self._settings, generator=self._generator,
-            )  # fmt: skip
-        finally:
-            torch.set_num_threads(1)
+        in_threads(lambda part: self._play(part, members), self._parts)
+        statistics = update(
+            self._learner, self.optimizer, self._rollout,
+            settings=self._settings, generator=self._generator,
+        )  # fmt: skip
         decisions = int(statistics.pop("decisions"))
         scalars = {f"train/{name}": value for name, value in statistics.items()}
         scalars["train/learning_rate"] = learning_rate
