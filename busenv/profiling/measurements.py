@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import gymnasium
@@ -114,6 +115,21 @@ def agent(spec: str, games: int, simulations: int = 1) -> Workload:
     return run
 
 
+def ppo(threads: int) -> Workload:
+    """Iterations of `busenv train quick`, without ratings; counts training decisions."""
+    folder = TemporaryDirectory(prefix="busenv-")
+    config = importlib.import_module("busenv.train.config").PPOConfig(threads=threads)
+    run = importlib.import_module("busenv.train.ppo_run").PPORun(config, folder.name)
+
+    def iterate(_: object = folder) -> int:  # the folder exists as long as this function
+        before = run.decisions
+        for _ in range(5):
+            run.step()
+        return run.decisions - before
+
+    return iterate
+
+
 # By name: a description, and a factory. All play 4 players.
 MEASUREMENTS: dict[str, tuple[str, Callable[[], Workload]]] = {
     "playouts": ("random play, bare core", playouts),
@@ -129,6 +145,8 @@ MEASUREMENTS: dict[str, tuple[str, Callable[[], Workload]]] = {
     "search": ("simulations of uct:300", partial(agent, "uct:300", 1, 300)),
     "search-2": ("the same, 2 threads", partial(agent, "uct@2:300", 1, 300)),
     "guided": ("simulations of az:city-3:100", partial(agent, "az:city-3:100", 1, 100)),
+    "ppo": ("training decisions of PPO (quick)", partial(ppo, 1)),
+    "ppo-2": ("the same, 2 threads", partial(ppo, 2)),
 }
 
 
