@@ -116,12 +116,13 @@ def agent(spec: str, games: int, simulations: int = 1) -> Workload:
 
 
 def ppo(threads: int) -> Workload:
-    """Iterations of `busenv train quick`, without ratings; counts training decisions."""
-    folder = TemporaryDirectory(prefix="busenv-")
-    config = importlib.import_module("busenv.train.config").PPOConfig(threads=threads)
-    run = importlib.import_module("busenv.train.ppo_run").PPORun(config, folder.name)
+    """Iterations of `busenv train quick`, without ratings and past selves; counts its decisions."""
+    settings = {"threads": threads, "snapshot_every": 10**6}  # iterations; writes no files
+    config = importlib.import_module("busenv.train.config").PPOConfig(**settings)
+    with TemporaryDirectory(prefix="busenv-") as folder:
+        run = importlib.import_module("busenv.train.ppo_run").PPORun(config, folder)
 
-    def iterate(_: object = folder) -> int:  # the folder exists as long as this function
+    def iterate() -> int:
         before = run.decisions
         for _ in range(5):
             run.step()
