@@ -215,12 +215,8 @@ def test_tables_of_bundled_and_own_results(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="has no lines"):
         put_tables(page, results)
 
-    sizes = []
-    for machine in ("a machine", "another"):
-        others = [one.model_copy(update={"machine": machine}) for one in results[1:2]]
-        draw_results(tmp_path / "curves.png", [results[0], *others])
-        sizes.append(plt.imread(tmp_path / "curves.png").shape)
-    assert sizes[0][0] > 1.8 * sizes[1][0]  # processor times of two machines are not compared
+    draw_results(tmp_path / "curves.png", results[:2])
+    assert plt.imread(tmp_path / "curves.png").std() > 0.1
     flat = tuple(run.model_copy(update={"curve": ()}) for run in results[0].runs)
     with pytest.raises(ValueError, match="no result of these players"):
         draw_results(tmp_path / "none.png", [results[0].model_copy(update={"runs": flat})])

@@ -16,7 +16,6 @@ from busenv.evaluation.curves import Curve, draw_curves, format_mean
 from busenv.io import write_whole
 
 SHOWN = ("planner", "uct:100")  # opponents with a column; results have all
-UNITS = {"decisions": "training decisions", "core_seconds": "core-seconds of training"}
 
 
 def tables(results: Iterable[BenchmarkResult]) -> list[TextTable]:
@@ -119,20 +118,18 @@ def _cell(scores: np.ndarray) -> str:
 def draw_results(path: Path, results: Sequence[BenchmarkResult]) -> None:
     """Draw learning curves as a PNG picture; the results have one budget and number of players.
 
-    By training decisions, and by processor time if all results are from one machine. ValueError
-    when no result has a curve.
+    Curves are by training decisions: core-seconds of different machines cannot be compared.
+    ValueError when no result has a curve.
     """
     results = [one for one in results if all(run.curve for run in one.runs)]
     if not results:
         raise ValueError("no result of these players and this budget has a learning curve")
-    is_one_machine = len({one.machine for one in results}) == 1
-    units = UNITS if is_one_machine else {"decisions": UNITS["decisions"]}
     groups = {one.name: [_curve(run) for run in one.runs] for one in results}
-    draw_curves(path, groups, results[0].players, units)
+    draw_curves(path, groups, results[0].players, {"decisions": "training decisions"})
 
 
 def _curve(run: RunResult) -> Curve:
-    spent = {unit: np.array([getattr(point, unit) for point in run.curve], float) for unit in UNITS}
+    spent = {"decisions": np.array([point.decisions for point in run.curve], float)}
     won = {bot: np.array([point.results[bot].share for point in run.curve]) for bot in CURVE_PANEL}
     return Curve(spent, won)
 
