@@ -23,7 +23,7 @@ from busenv.train.policies import Opponent, Policy, forward, sample, select
 from busenv.train.ppo_loss import Decisions, LossSettings, ppo_loss
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
-NOBODY = 255  # the owner of no seat
+NO_OWNER = 255  # in place of an owner where the game is over
 # Share of games in which copies of one opponent hold all seats but one, as in ratings: several
 # copies of an opponent play differently from one among others.
 SINGLE_SHARE = 0.4
@@ -150,8 +150,8 @@ def columns(rollout: Rollout, games: slice) -> Rollout:
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Call a function with each item, each in a thread of its own if there are several.
 
-    Two threads that each use one thread of torch are about as fast as one that uses two. They wait
-    without spinning, so two runs on the same cores slow each other down much less.
+    Torch's own threads are about as fast, but spin while they wait: with them, two runs on the same
+    cores are several times slower.
     """
     if len(items) == 1:
         return [function(items[0])]
@@ -228,9 +228,12 @@ class Games:
         return torch.as_tensor(self.batch.rewards)
 
     def deciders(self) -> torch.Tensor:
-        """Return who owns the seat to decide in each game, NOBODY if it is over: uint8, (N,)."""
+        """Return the owner of the seat that decides in each game: uint8, (N,).
+
+        NO_OWNER where the game is over.
+        """
         owners = self.owners.gather(1, self.seats[:, None])[:, 0]
-        return owners.masked_fill(self.is_over, NOBODY)
+        return owners.masked_fill(self.is_over, NO_OWNER)
 
 
 @torch.no_grad()
