@@ -60,7 +60,7 @@ def seed_of(link: str) -> int:
 
 
 def test_ctrl_c_stops_the_server_with_one_line_and_its_games_resume(tmp_path: Path) -> None:
-    seats = [word for seat in ("me", "friend", "greedy") for word in ("--seat", seat)]
+    seats = [word for seat in ("me", "me", "greedy") for word in ("--seat", seat)]
     with command(tmp_path, *seats) as (process, link):
         page = PageClient(link)
         page.decide_first()
