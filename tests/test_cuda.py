@@ -256,7 +256,7 @@ def test_unsupported_settings_are_refused(settings: dict[str, Any], message: str
 @pytest.mark.skipif(HAS_GPU, reason="for machines without a GPU")
 @pytest.mark.parametrize("name", ["busenv/Bus-v0", "busenv/BusSelfPlay-v0"])
 def test_a_missing_gpu_is_reported(name: str) -> None:
-    error = RuntimeError if HAS_NUMBA_CUDA else ModuleNotFoundError
+    error = ValueError if HAS_NUMBA_CUDA else ModuleNotFoundError
     message = "PyTorch finds no CUDA GPU" if HAS_NUMBA_CUDA else "install the extra cuda"
     with pytest.raises(error, match=message):
         gymnasium.make_vec(name, num_envs=4, device="cuda")

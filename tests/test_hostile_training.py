@@ -103,5 +103,5 @@ def test_programs_named_only_in_a_file_are_refused(
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_gpu_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU here"):
+    with pytest.raises((ValueError, ModuleNotFoundError), match=r'device(=| is )"cuda"'):
         PPORun(RUN.changed({"device": "cuda"}), tmp_path)

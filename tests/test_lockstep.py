@@ -92,7 +92,7 @@ def test_a_folder_holds_games_of_both_devices(
 
 def test_unsupported_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def find_device() -> torch.device:
-        raise RuntimeError("PyTorch finds no CUDA GPU")
+        raise ValueError("PyTorch finds no CUDA GPU")
 
     monkeypatch.setattr(selfplay_run, "find_device", find_device)
     config = SelfPlayConfig(agent="az:city-4:6", bot_share=0.0, device="cuda")

@@ -1,6 +1,7 @@
 """PPO on the vector environment: line-ups, rollouts, advantages, updates."""
 
-from itertools import chain, pairwise
+import importlib.util
+from itertools import chain, pairwise, product
 from typing import Any
 
 import gymnasium
@@ -322,9 +323,11 @@ def test_precision_is_chosen_by_the_setting_and_the_processor(
 def test_a_gpu_is_used_if_its_environment_plays_all_bots(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled, others = PPOConfig(bots=("greedy",)), PPOConfig(bots=("greedy", "planner"))
     assert find_device(compiled.changed({"device": "cpu"})).type == "cpu"
-    for available in (False, True):
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    for installed, available in product((False, True), repeat=2):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _, found=installed: found or None)
         monkeypatch.setattr(torch.cuda, "is_available", lambda result=available: result)
-        assert find_device(compiled).type == ("cuda" if available else "cpu")
+        assert find_device(compiled).type == ("cuda" if installed and available else "cpu")
         assert find_device(others).type == "cpu"
     with pytest.raises(ValueError, match="bots has 'planner'; allowed on a GPU: random, greedy"):
         find_device(others.changed({"device": "cuda"}))

@@ -51,8 +51,8 @@ class CudaBatch:
 
     The first batch of a process compiles the kernels, which takes a minute or more.
 
-    Raises ValueError for an invalid setting, ModuleNotFoundError without numba-cuda, and
-    RuntimeError without a GPU.
+    Raises ValueError for an invalid setting or without a GPU, and ModuleNotFoundError without
+    numba-cuda.
     """
 
     def __init__(
@@ -238,13 +238,13 @@ def _seeding(seed: int | None) -> tuple[bool, np.uint64]:
 
 
 def find_device() -> torch.device:
-    """Return the current GPU; raises an error that names what is missing."""
+    """Return the current GPU; ValueError without one, ModuleNotFoundError without numba-cuda."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise ModuleNotFoundError(
             'device="cuda" requires numba-cuda: install the extra cuda', name="numba_cuda"
         )
     if not torch.cuda.is_available():
-        raise RuntimeError('device is "cuda", but PyTorch finds no CUDA GPU')
+        raise ValueError('device is "cuda", but PyTorch finds no CUDA GPU')
     return torch.device("cuda", torch.cuda.current_device())
 
 

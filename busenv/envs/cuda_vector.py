@@ -48,8 +48,8 @@ class CudaVectorEnv(BusVectorEnv):
     autoreset_mode: as for `BusVectorEnv`. With DISABLED, a step starts a new game where one has
         ended and has not been reset, because kernels cannot raise.
 
-    Raises ValueError for an invalid setting, ModuleNotFoundError without the extra
-    `cuda`, and RuntimeError without a GPU.
+    Raises ValueError for an invalid setting or without a GPU, and ModuleNotFoundError without the
+    extra `cuda`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's attribute

@@ -299,8 +299,8 @@ class PPOConfig(LimitedConfig):
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         default="auto",
-        description="device of games and network; `auto`: a GPU if there is one and `bots` lists "
-        "only `random` and `greedy`",
+        description="device of games and network; `auto`: a GPU if there is one, numba-cuda is "
+        "installed and `bots` lists only `random` and `greedy`",
     )
 
     @model_validator(mode="after")

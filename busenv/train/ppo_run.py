@@ -13,6 +13,7 @@ import torch
 from busenv import Board
 from busenv.agents import Agent, make_agent
 from busenv.agents.policy_agent import PolicyAgent
+from busenv.batch import cuda_batch
 from busenv.batch.opponents import COMPILED
 from busenv.core import kernels
 from busenv.core.state import GAME, MAX_PLAYERS
@@ -244,21 +245,22 @@ class PPORun(TrainingRun):
 def find_device(config: PPOConfig) -> torch.device:
     """Return where PPO plays and learns by `device`: "cpu", "cuda" or "auto".
 
-    "auto" is a GPU if there is one and its environment plays all bots. Raises ValueError for "cuda"
-    without a GPU, or with other bots.
+    "auto" is a GPU if there is one, numba-cuda is installed, and its environment plays all bots.
+    For "cuda", raises ValueError without a GPU or with other bots, and ModuleNotFoundError without
+    numba-cuda.
     """
     others = [bot for bot in config.bots if bot not in COMPILED]
-    available = torch.cuda.is_available()
-    if config.device == "cuda":
-        if not available:
-            raise ValueError("device is 'cuda', but torch finds no GPU here; allowed: auto, cpu")
-        if others:
-            raise ValueError(
-                f"device is 'cuda', and bots has {others[0]!r}; allowed on a GPU: "
-                f"{', '.join(COMPILED)}"
-            )
-        return torch.device("cuda")
-    return torch.device("cuda" if config.device == "auto" and available and not others else "cpu")
+    if config.device == "cuda" and others:
+        raise ValueError(
+            f"device is 'cuda', and bots has {others[0]!r}; allowed on a GPU: {', '.join(COMPILED)}"
+        )
+    if config.device != "cpu" and not others:
+        try:
+            return cuda_batch.find_device()
+        except (ModuleNotFoundError, ValueError):
+            if config.device == "cuda":
+                raise
+    return torch.device("cpu")
 
 
 def _finished_games(part: Part) -> tuple[np.ndarray, np.ndarray]:
