@@ -1,4 +1,4 @@
-"""Kernels: bits, the state's dtype, tests of legality that agree, the GIL, the table of rules."""
+"""Kernels: bits, the state's dtype, the GIL, the table of rules."""
 
 import importlib
 import random

@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
-from busenv import Game, Phase, Position, PositionError, Rules
-from tests.support.interpreted_rules import waiting_and_vacant
+from busenv import Board, Game, Phase, Position, PositionError, Rules
 from tests.support.positions import at_phase
 
 SELECTION, SETUP = Phase.SELECT_ACTIONS, Phase.SETUP_BUILDINGS
 Change = Callable[[Position], dict[str, Any]]
 IMPLIED = "by the other fields it is"
+
+
+def waiting_and_vacant(position: Position, board: Board) -> tuple[list[int], list[int]]:
+    """Intersections with a waiting passenger, and with a free building, in Vrrooomm! (R16)."""
+    surplus = list(position.passengers)  # minus matching buildings
+    for site, kind in zip(board.sites, position.buildings, strict=True):
+        surplus[site.intersection] -= kind == position.clock
+    waiting = [i for i, passengers in enumerate(surplus) if passengers > 0]
+    return waiting, [i for i, passengers in enumerate(surplus) if passengers < 0]
 
 
 def swapped(values: list[Any], i: int, j: int) -> list[Any]:

@@ -109,28 +109,6 @@ def test_gae_is_that_of_every_seat_alone(gamma: float, gae_lambda: float) -> Non
     np.testing.assert_allclose(taken, wanted[~np.isnan(wanted)], rtol=1e-5, atol=1e-5)
 
 
-def test_a_cut_rollout_has_the_advantages_of_the_whole_where_values_are_exact() -> None:
-    rng, gamma = np.random.default_rng(1), 0.9
-    whole = random_rollout(40, 6, rng)
-    whole.is_bootstrapped[:] = False
-    whole.terminations[-1] = True
-    # The exact value of a decision is its return: that of an estimate with values of 0.
-    whole.values[:] = 0.0
-    whole.values[:] = rollout_gae(whole, gamma, 1.0)[0]
-    wanted, complete = rollout_gae(whole, gamma, 0.7)
-    assert complete.equal(whole.is_learners)
-    for cut in range(1, 40):
-        part = Rollout(
-            *(tensor[:cut] for tensor in whole[:9]),
-            whole.values[cut].clone(), whole.seats[cut].clone(), whole.is_learners[cut].clone(),
-        )  # fmt: skip
-        # Where the game ends with the cut, the next decision is another game's.
-        advantages, has_advantage = rollout_gae(part, gamma, 0.7)
-        np.testing.assert_allclose(
-            advantages[has_advantage], wanted[:cut][has_advantage], rtol=0, atol=1e-4
-        )
-
-
 def test_gae_of_numpy_arrays_is_that_of_tensors() -> None:
     rollout = random_rollout(30, 8, np.random.default_rng(2))
     names = "values", "rewards", "seats", "terminations", "next_values", "next_seats"

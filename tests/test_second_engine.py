@@ -1,13 +1,9 @@
 """The compiled core and the second engine agree at every decision of random games."""
 
-import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 
@@ -49,21 +45,3 @@ def test_agrees_on_other_boards_and_rules() -> None:
     for seed in range(150):
         data = random_board(rng)
         compare_game(rng.choice([3, 4, 5]), random_rules(rng), seed, make_board(data), data)
-
-
-def test_interpreted_rules_agree() -> None:
-    """The program of the mutation tests (CONTRIBUTING.md) passes without a mutant, on few games."""
-    program = """
-import numpy as np
-from tests.support import interpreted_rules as program
-np.seterr(all="ignore")
-program.GAMES, program.WORLDS = 1, 4
-program.interpret_intrinsics()
-program.main()
-"""
-    subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=Path(__file__).parents[1],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        check=True,
-    )

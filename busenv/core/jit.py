@@ -24,7 +24,7 @@ from numba.core import caching, compiler, config
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
-if config.DISABLE_JIT:  # no error: the rules alone can run as Python
+if config.DISABLE_JIT:
     warnings.warn("busenv needs compiled kernels: unset NUMBA_DISABLE_JIT", stacklevel=2)
 
 CORE = Path(__file__).resolve().parent

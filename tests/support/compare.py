@@ -5,7 +5,11 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 from busenv import EDITIONS, Board, Game, Rules, load_board
+from busenv.core.jit import kernel
+from busenv.core.rules.legal import is_legal, random_action
 from tests.support.play import STYLES, choose
 from tests.support.reference import ReferenceGame
 
@@ -50,6 +54,25 @@ def reference_view(reference: ReferenceGame) -> dict:
     return view
 
 
+@kernel
+def list_legality(game, board, words, tested, drawn):
+    """Write whether each id from -2 on is legal, and the actions drawn with random words."""
+    for k in range(tested.shape[0]):
+        tested[k] = is_legal(game[0], board[0], k - 2)
+    for k in range(words.shape[0]):
+        drawn[k] = random_action(game[0], board[0], words[k])
+
+
+def check_legality(game: Game, legal: list[int]) -> None:
+    """`is_legal` accepts the legal actions only, and `random_action` draws each of them."""
+    count = len(legal)
+    words = np.array([-(-(k << 32) // count) << 32 for k in range(count)], np.uint64)
+    tested, drawn = np.zeros(game.board.num_actions + 4, np.bool_), np.zeros(count, np.int64)
+    list_legality(game.arrays()[0], game.board.array, words, tested, drawn)
+    assert (tested.nonzero()[0] - 2).tolist() == legal
+    assert sorted(drawn.tolist()) == legal
+
+
 def compare_game(
     players: int, rules: Rules, seed: int, board: Board | None = None, data: dict = CITY
 ) -> Counter:
@@ -67,6 +90,7 @@ def compare_game(
         )
         if game.is_over:
             break
+        check_legality(game, mine["legal"])
         visited = {i for s in mine["streets"][game.current_player] for i in board.streets[s]}
         action = choose(rng, board, mine["legal"], style, visited)
         game.step(action)
