@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import busenv
-from busenv.common.keyboard_interrupt import STATUS
+from busenv.cli import INTERRUPTED
 from busenv.evaluation.game_log import GAMES, read_games
 from tests.support.programs import EXAMPLE, command
 
@@ -50,7 +49,7 @@ def test_ctrl_c_ends_a_rating_in_one_line(tmp_path: Path) -> None:
         while (running := [*marked(f"{MARK}={mark}")]) and time.monotonic() < end:
             time.sleep(0.05)
         errors.seek(0)
-        assert (process.returncode, errors.read(), running) == (STATUS, STOPPED, [])
+        assert (process.returncode, errors.read(), running) == (INTERRUPTED, STOPPED, [])
     for path in tmp_path.rglob("*"):
         assert not re.fullmatch(r"\..+\.[0-9a-f]{16}", path.name), path
         if path.name == GAMES:
@@ -66,53 +65,6 @@ def marked(mark: str) -> Iterator[tuple[int, str]]:
                 yield int(path.name), words
         except OSError:
             pass
-
-
-COMMAND = """
-import ctypes, os, signal, sys, threading, time, types
-sys.modules["busenv"] = types.ModuleType("busenv")  # avoids its slow imports
-sys.modules["busenv"].__path__ = {folders!r}
-from busenv.common.keyboard_interrupt import run_command
-
-def press():
-    os.kill(os.getpid(), signal.SIGINT)
-
-def command():
-    {body}
-
-signal.signal(signal.SIGINT, signal.{handler})
-run_command(command)
-"""
-
-
-def process(
-    folder: Path, body: str, handler: str = "default_int_handler"
-) -> subprocess.CompletedProcess[str]:
-    """A command run as a module."""
-    folders = [str(Path(busenv.__file__).parent)]
-    code = COMMAND.format(body=body, handler=handler, folders=folders)
-    (folder / "program.py").write_text(code)
-    command = [sys.executable, "-m", "program"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=50)
-
-
-def test_ctrl_c_ends_a_command_in_one_line(tmp_path: Path) -> None:
-    done = process(tmp_path, "press(); time.sleep(60)")
-    assert (done.returncode, done.stderr) == (STATUS, STOPPED)
-
-
-def test_a_second_ctrl_c_ends_compiled_code_at_once(tmp_path: Path) -> None:
-    """Library code that a signal does not interrupt, in the main thread."""
-    body = "[threading.Timer(k, press).start() for k in (0.1, 0.2)]\n    "
-    body += "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n    "
-    body += "ctypes.CDLL(None).sleep(60)"
-    done = process(tmp_path, body)
-    assert (done.returncode, done.stderr) == (STATUS, "")
-
-
-def test_an_ignored_ctrl_c_has_no_effect(tmp_path: Path) -> None:
-    done = process(tmp_path, "press(); print('on')", "SIG_IGN")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "on\n", "")
 
 
 def test_importing_busenv_changes_no_signal_handler_and_no_thread() -> None:

@@ -17,12 +17,12 @@ from busenv.cli import (
 )
 from busenv.cli.command import Command, Formatter
 from busenv.cli.extras import missing_extras
-from busenv.common.keyboard_interrupt import run_command
 from busenv.error_text import install, printable
 from busenv.errors import AgentError
 
 SUMMARY = "busenv: the board game Bus as a reinforcement-learning environment."
-CLOSED_PIPE = 141  # exit status that shells report for a program ended by SIGPIPE
+# Exit statuses that shells report for programs ended by SIGINT and by SIGPIPE.
+INTERRUPTED, CLOSED_PIPE = 130, 141
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Play": play_commands.COMMANDS,
@@ -36,13 +36,17 @@ COMMANDS = {command.name: command for group in GROUPS.values() for command in gr
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command.
 
-    arguments: by default those of the process, which Ctrl-C then ends (`run_command`). Exits with
+    arguments: by default those of the process, which Ctrl-C then ends with one line. Exits with
     status 2 when the arguments are invalid, else with the status that the command returns.
     """
-    if arguments is None:
-        run_command(_run_process)
-    else:
+    if arguments is not None:
         _run([*arguments])
+        return
+    try:
+        _run_process()
+    except KeyboardInterrupt:
+        print("busenv: stopped", file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
 
 def _run_process() -> None:

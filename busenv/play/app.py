@@ -19,7 +19,7 @@ from busenv.play import messages
 from busenv.play.catalogue import PREPARED
 from busenv.play.messages import RequestError, parse_request
 from busenv.play.request_guard import NOTEBOOKS, RequestGuard
-from busenv.play.server import MAX_PAGES, Server, replay_arguments
+from busenv.play.server import Server, replay_arguments
 from busenv.play.session import Connection, Session
 from busenv.render.pieces import pieces_style
 from busenv.render.replay import replay_page
@@ -97,14 +97,7 @@ def make_app(server: Server, host: str) -> RequestGuard:
         except RequestError as error:
             await socket.close(CLOSE_NO_SUCH_GAME, error.code)
             return
-        if len(server.pages) >= MAX_PAGES:
-            await socket.close(CLOSE_TRY_AGAIN, "too_many_pages")
-            return
-        server.pages.add(socket.scope["client"])
-        try:
-            await _serve_page(server, session, Connection(participant), socket)
-        finally:
-            server.pages.remove(socket.scope["client"])
+        await _serve_page(server, session, Connection(participant), socket)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

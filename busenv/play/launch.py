@@ -7,14 +7,12 @@ import contextlib
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Iterator, Sequence, Set
-from functools import partial
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from pydantic import ValidationError
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from busenv import Board, Rules
 from busenv.agents import make_agent
@@ -27,52 +25,19 @@ from busenv.play.catalogue import AGENTS, Catalogue
 from busenv.play.game_store import GameStore
 from busenv.play.messages import MAX_REQUEST, NewGame, RequestError, Seat
 from busenv.play.request_guard import is_loopback
-from busenv.play.server import Address, Server
+from busenv.play.server import Server
 from busenv.schema import first_error
 
-MAX_OTHERS = 100  # connections other than pages' websockets; a further one closes the oldest
+# Open ones, above which requests get status 503. A usual limit of open files is 1,024.
+MAX_CONNECTIONS = 500
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
-
-
-class _Protocol(H11Protocol):
-    """An HTTP connection. Clients other than game pages have a limited number of them.
-
-    accepted: the open connections, oldest first. pages: the addresses of the game pages.
-    """
-
-    def __init__(
-        self, accepted: list[asyncio.Transport], pages: Set[Address | None], **settings: Any
-    ) -> None:
-        super().__init__(**settings)
-        self._accepted, self._pages = accepted, pages
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        is_open = self.connections.__contains__
-        self._accepted.append(transport)
-        self._accepted[:] = [one for one in self._accepted if is_open(one.get_protocol())]
-        others = [one for one in self._accepted if _client(one) not in self._pages]
-        if len(others) > MAX_OTHERS:
-            idle = next(filter(_is_idle, others))  # the new one if no other
-            self._accepted.remove(idle)
-            idle.abort()
-
-
-def _client(transport: asyncio.Transport) -> Address | None:
-    return getattr(transport.get_protocol(), "client", None)
-
-
-def _is_idle(transport: asyncio.Transport) -> bool:
-    """Whether a connection has no request that the server is answering."""
-    cycle = getattr(transport.get_protocol(), "cycle", None)
-    return cycle is None or cycle.response_complete
 
 
 class _UvicornServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave SIGINT to the caller (`keyboard_interrupt.run_command`)."""
+        """Leave SIGINT to the caller."""
         yield
 
 
@@ -247,8 +212,7 @@ def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
         server_header=False,
         ws_max_size=4 * MAX_REQUEST,  # bytes; a character has up to 4
         ws_per_message_deflate=False,  # compression costs more time than it saves
-        http=partial(_Protocol, [], server.pages),  # type: ignore[arg-type]
-        backlog=MAX_OTHERS // 4,  # connections accepted at once
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
     return _UvicornServer(config)

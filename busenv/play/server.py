@@ -25,11 +25,8 @@ from busenv.play.session import Session
 from busenv.render.phrases import headline
 
 MAX_GAMES = 1000
-MAX_PAGES = 400  # open at a time; with other connections well below 1,024, a usual limit of files
 MAX_LISTED = 100  # games on the start page
 MAX_WORKERS = 4
-
-Address = tuple[str, int]
 
 
 class Server:
@@ -38,7 +35,6 @@ class Server:
     addresses: under which other machines reach the server. key: the secret of the start page.
     errors: messages about saved games that could not be restored. num_prepared: number of
     agents of `PREPARED` that `prepare` has compiled; all of them until `prepare` starts.
-    pages: the addresses of the pages' websockets.
     """
 
     def __init__(self, store: GameStore, catalogue: Catalogue, addresses: list[str]) -> None:
@@ -46,7 +42,6 @@ class Server:
         self.key = store.key()
         self.errors: list[str] = []
         self.num_prepared = len(PREPARED)
-        self.pages: set[Address | None] = set()
         self._sessions: dict[str, Session] = {}  # by id of the game
         self._by_token: dict[str, tuple[Session, Participant]] = {}
 
