@@ -7,28 +7,15 @@ from typing import Any
 
 import griffe
 
-FIELD = re.compile(r"([a-z_]\w*(?:, [a-z_]\w*)*): (.*)")
+# A line that begins a sentence, and a field at the beginning of a line.
+SENTENCE = re.compile(r"(?<=[.:;)]\n)(?=\S)")
+FIELD = re.compile(r"^([a-z_]\w*(?:, [a-z_]\w*)*): ", re.MULTILINE)
 MEMBER = re.compile(r"    ([A-Z_]+) = (\d+)(?:  # (.*))?")
 
 
 def with_lists(text: str) -> str:
-    """Convert lines `name: meaning` of a docstring into items of Markdown lists.
-
-    An item starts a paragraph or follows a finished sentence; indented lines continue it.
-    """
-    lines: list[str] = []
-    in_list, previous = False, ""
-    for line in text.split("\n"):
-        after_sentence = previous.strip()[-1:] in ("", ".", ":", ";", ")")
-        item = FIELD.match(line) if after_sentence else None
-        new_sentence = bool(line.strip()) and not line.startswith(" ") and after_sentence
-        if (item and not in_list) or (in_list and new_sentence and not item):
-            lines.append("")  # Markdown separates a list from a paragraph by an empty line
-        if item or new_sentence:
-            in_list = item is not None
-        lines.append(f"- `{item[1]}`: {item[2]}" if item else line)
-        previous = line
-    return "\n".join(lines).strip("\n")
+    """Convert lines `name: meaning` of a docstring into items of Markdown lists."""
+    return FIELD.sub(r"- `\1`: ", SENTENCE.sub("\n", text))
 
 
 def enum_members(source: str) -> str:

@@ -32,26 +32,23 @@ NOTEBOOKS = {
     f"notebooks/{path.name}": f"notebooks/{path.stem}.md"
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
-# Reference pages by package, with the introduction of each page.
-REFERENCE = {
-    "busenv": "The names of `import busenv`, and the modules at the top.",
-    "busenv.core": (
-        "The compiled core, module by module. It works on arrays and does not validate its input; "
-        "use it through `busenv.Game`, `busenv.Batch` and the environments."
-    ),
-    "busenv.game": "One game: rules, board, actions, records and positions.",
-    "busenv.batch": "Many games in arrays.",
-    "busenv.envs": "The environments for other libraries.",
-    "busenv.render": "Drawing: SVG, pixels, text and replay pages.",
-    "busenv.heuristics": "The handcrafted evaluation, and playouts.",
-    "busenv.networks": "Network architectures, compiled inference and model files.",
-    "busenv.search": "Tree search.",
-    "busenv.agents": "Agents: scripted, planner, tree search, networks, external programs.",
-    "busenv.train": "Training: self-play PPO and expert iteration.",
-    "busenv.evaluation": "Ratings, benchmarks, datasets and replays.",
-    "busenv.play": "The play server, the play page in a notebook, and the MCP server.",
-    "busenv.cli": "The command line.",
-}
+# Packages with a page of the API reference.
+REFERENCE = (
+    "busenv",
+    "busenv.core",
+    "busenv.game",
+    "busenv.batch",
+    "busenv.envs",
+    "busenv.render",
+    "busenv.heuristics",
+    "busenv.networks",
+    "busenv.search",
+    "busenv.agents",
+    "busenv.train",
+    "busenv.evaluation",
+    "busenv.play",
+    "busenv.cli",
+)
 SCRIPT = re.compile(r"^\[`(\w+/\w+\.py)`\]\([^)]*\)$", re.MULTILINE)  # alone on its line
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
@@ -74,7 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def _reference(name: str) -> str:
     """A Markdown page with every module of a package."""
-    lines = [f"# {name}", "", REFERENCE[name], ""]
+    lines = [f"# {name}", ""]
     folder = ROOT.joinpath(*name.split("."))
     for path in sorted(folder.glob("*.py" if name == "busenv" else "**/*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts

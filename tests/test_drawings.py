@@ -1,9 +1,8 @@
-"""Pictures and links of the pages are current; the citation has this version."""
+"""Pictures of the pages are current; the citation has this version."""
 
 import re
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
 import busenv
@@ -18,23 +17,6 @@ from experiments.readme_pictures import (
     share_table,
 )
 from tests.support.pages import ROOT
-
-PAGES = (
-    *(
-        "README.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "busenv/RULES.md",
-        "busenv/agents/external/EXEC.md",
-    ),
-    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
-)
-
-
-def anchors(page: Path) -> set[str]:
-    """Return GitHub's anchors of a page's headings."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") for words in headings}
 
 
 def test_the_pictures_are_current(tmp_path: Path) -> None:
@@ -64,18 +46,6 @@ def test_the_animation_shows_every_position_and_is_small() -> None:
     with Image.open(ASSETS / "game.gif") as animation:
         assert animation.n_frames == max(POSITIONS.values()) + 1
     assert (ASSETS / "game.gif").stat().st_size < 2_000_000
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_links_have_targets(name: str) -> None:
-    page = ROOT / name
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
-        if re.match(r"https?://", link):
-            continue
-        target, _, anchor = link.partition("#")
-        file = page.parent / target if target else page
-        assert file.exists(), link
-        assert not anchor or anchor in anchors(file), link
 
 
 def test_every_picture_is_in_the_rules() -> None:
