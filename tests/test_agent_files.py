@@ -1,11 +1,10 @@
-"""Files that agents need: their hashes, and where they are found."""
+"""Files that agents need: their hashes, and batches with agents of files."""
 
 import pickle
 from pathlib import Path
 
-from busenv import Batch, Game
-from busenv.agents import make_agent
-from busenv.agents.dependencies import build_agent, file_hashes
+from busenv import Batch
+from busenv.agents.dependencies import file_hashes
 
 
 def test_files_of_agents_are_hashed(tmp_path: Path) -> None:
@@ -28,20 +27,6 @@ def test_files_of_agents_are_hashed(tmp_path: Path) -> None:
     assert file_hashes(specs)[specs[2]] != two[specs[2]]
     assert [*file_hashes(("net:city-2", "net@0.5:city-2"))] == ["net:city-2", "net@0.5:city-2"]
     assert not file_hashes((f"exec:python3 -c '{300 * '#'}'",))
-
-
-class Argument:
-    """An agent whose argument is a file."""
-
-    def __init__(self, file: str) -> None:
-        self.act = make_agent(Path(file).read_text()).act
-
-
-def test_files_of_arguments_are_found_from_another_folder(tmp_path: Path) -> None:
-    (tmp_path / "agent.txt").write_text("greedy")
-    spec = "py:tests.test_agent_files:Argument:agent.txt"
-    game = Game(seed=1)
-    assert build_agent(spec, {}, tmp_path).act(game) == make_agent("greedy").act(game)
 
 
 def test_a_batch_with_an_opponent_of_a_file_is_pickled(tmp_path: Path) -> None:

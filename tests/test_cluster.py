@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from rich.console import Console
 from busenv import cluster
 from busenv.cluster import ClusterError, connected
 from busenv.common.runs import RunError
-from busenv.evaluation import distributed_games, rating
+from busenv.evaluation import rating
 from busenv.evaluation.distributed_games import play_on_cluster
 from busenv.evaluation.game_log import GAMES
 from busenv.evaluation.rating import run_rating
@@ -21,17 +20,12 @@ from busenv.networks.model_files import BUNDLED
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.run_training import run_training
 from tests.support.clusters import with_nodes
-from tests.support.programs import EXAMPLE
 from tests.support.ratings import THREE_AGENTS, games_of, stored_games, without_times
 
 LONG = Schedule(("uct:20", "random", "random"), players=3, games=90)
 
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
-
-
-def played(plan: Schedule, numbers: range) -> list[dict[str, Any]]:
-    return [game for some in play_on_cluster(plan, [*numbers]) for game in some]
 
 
 def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
@@ -60,33 +54,32 @@ def test_a_rating_resumes_on_and_off_a_cluster_that_loses_a_node(
     assert without_times(stored_games(tmp_path)) == without_times(games_of(LONG))
 
 
-def test_models_are_sent_to_nodes_and_files_and_versions_are_compared(
+def test_models_are_sent_to_nodes_and_versions_are_compared(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, program = tmp_path / "mine.safetensors", tmp_path / "player.py"
+    model = tmp_path / "mine.safetensors"
     for suffix in (".safetensors", ".json"):
         shutil.copy(BUNDLED / f"city-2{suffix}", model.with_suffix(suffix))
-    shutil.copy(EXAMPLE, program)
-    monkeypatch.chdir(tmp_path)
     models = Schedule((f"net:{model}", "random"), players=3, games=18)
-    programs = Schedule((f"exec:{sys.executable} player.py", "random"), players=3, games=18)
-    wanted = without_times(games_of(models)), without_times(games_of(programs))
+    wanted = without_times(games_of(models))
     with with_nodes(nodes, 1), connected(nodes.address):
         games = play_on_cluster(models, [*range(models.total)])
         some = next(games)  # the model has been sent
         model.unlink()
-        assert without_times([*some, *(game for more in games for game in more)]) == wanted[0]
-        assert without_times(played(programs, range(programs.total))) == wanted[1]
-        monkeypatch.setattr(
-            distributed_games, "file_hashes", lambda specs: dict.fromkeys(specs, "another")
-        )
-        with pytest.raises(RunError, match=r"every node needs the same files"):
-            played(programs, range(9))
+        assert without_times([*some, *(game for more in games for game in more)]) == wanted
         monkeypatch.setattr(cluster, "_code_version", lambda: "0.0.9")
         message = r"has another busenv .* than the caller \(0\.0\.9\); install the same"
         with pytest.raises(RunError, match=message) as error:
             run_rating(THREE_AGENTS, tmp_path / "run", ray="auto")
         assert f"the same command with --out {tmp_path / 'run'} resumes" in str(error.value)
+
+
+@pytest.mark.parametrize("spec", ["exec:python3 player.py", "py:player.py:Player", "llm:model"])
+def test_programs_python_code_and_language_models_are_refused(spec: str, tmp_path: Path) -> None:
+    schedule = Schedule((spec, "random"), players=3, games=18)
+    with pytest.raises(RunError, match="play on this machine only; leave out --ray"):
+        run_rating(schedule, tmp_path / "run", ray="local")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

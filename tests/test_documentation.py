@@ -131,7 +131,7 @@ def test_extras_exist(path: Path) -> None:
         assert {*extras.split(",")} <= {*PROJECT["optional-dependencies"]}
 
 
-# CONTRIBUTING is about development; the programs of most studies are in earlier commits only.
+# CONTRIBUTING is about development; the programs of the studies are in earlier commits only.
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"CONTRIBUTING.md", "docs/studies.md"}))
 def test_figures_of_pages_have_a_claim(name: str) -> None:
     texts = [claim.shown for claim in read_claims().values()]

@@ -228,10 +228,9 @@ def test_rate_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     ):
         assert words in out
     made = {path.name for path in tmp_path.iterdir()}
-    assert made >= {"results.csv", "pairs.csv", "seats.csv", "neighbours.csv", "report.md"}
+    assert made >= {"results.csv", "pairs.csv", "seats.csv", "report.md"}
     for name in ("wins", "ratings", "seats"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert pd.read_csv(tmp_path / "results.csv")["par"].tolist() == pytest.approx([1 / 3, 2 / 3])
     report = (tmp_path / "report.md").read_text()
     assert "| greedy | 18 |" in report
-    assert "| greedy | random | " in report.partition("## Games won by neighbour")[2]

@@ -3,12 +3,11 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from busenv.common.intervals import bootstrap
 from busenv.evaluation import tables as ratings
-from busenv.evaluation.rating_report import neighbour_report, short_name
+from busenv.evaluation.rating_report import short_name
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import pair_table, rate_agents, result_table, seat_rows, seat_table
 from tests.support.ratings import THREE_AGENTS, games_of
@@ -90,11 +89,3 @@ def test_bootstrap_intervals_cover_the_truth_and_fix_the_anchor() -> None:
     assert (truth < high[1:]).all()
     again = bootstrap(rate, orders, seed=0, workers=2)
     assert np.array_equal([limit[0] for limit in again], (low, high))
-
-
-def test_neighbours_that_met_on_one_side_only_keep_their_columns() -> None:
-    sides = pd.DataFrame({"won": [0.5], "low": [0.1], "high": [0.9]})
-    sides.index = pd.MultiIndex.from_tuples(
-        [("a", "b", "right")], names=["agent", "neighbour", "side"]
-    )
-    assert neighbour_report(sides).rows == [["a", "b", "", "", "50.0%", "[10.0, 90.0]"]]

@@ -11,19 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busenv import (
-    EDITIONS,
-    Batch,
-    Board,
-    Game,
-    ObservationLayout,
-    bus_v0,
-    decode,
-    encode,
-    load_board,
-)
-from busenv.agents import check_building_types, make_agent
-from busenv.agents.custom_agent import as_agent
+from busenv import EDITIONS, Batch, Game, ObservationLayout, bus_v0, decode, encode, load_board
 from busenv.core.state import FIRST_BUILD, OVER
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.vector import BusVectorEnv
@@ -62,25 +50,6 @@ def test_action_ids_convert_there_and_back(clock: int) -> None:
     assert [absolute_action(game, action) for action in others] == others
     with pytest.raises(TypeError, match=r"action is 8\.5"):
         absolute_action(game, 8.5)  # type: ignore[arg-type]
-
-
-class ByRelativeTypes:
-    """Chooses relative ids by the relative rows, and returns them, or converts them."""
-
-    def __init__(self, converts: bool) -> None:
-        self.converts = converts
-
-    def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        rows, masks = observe_games(games, board, relative_types=True)
-        actions = (masks * (1 + rows[:, : masks.shape[1]])).argmax(axis=1)
-        return absolute_actions(games, board, actions) if self.converts else actions
-
-
-def test_an_agent_that_does_not_convert_its_actions_is_recognised() -> None:
-    check_building_types(as_agent(ByRelativeTypes(converts=True)), CITY)
-    check_building_types(make_agent("greedy"), CITY)
-    with pytest.raises(ValueError, match="same types whatever the clock shows"):
-        check_building_types(as_agent(ByRelativeTypes(converts=False)), CITY)
 
 
 def test_actions_of_a_batch_convert_like_those_of_games() -> None:

@@ -7,8 +7,7 @@ of a batch of games (`choose`).
 """
 
 from busenv.agents.base import Agent, AgentError
-from busenv.agents.building_types import check_building_types
 from busenv.agents.policy_agent import from_policy
 from busenv.agents.specs import SPECS, make_agent
 
-__all__ = ["SPECS", "Agent", "AgentError", "check_building_types", "from_policy", "make_agent"]
+__all__ = ["SPECS", "Agent", "AgentError", "from_policy", "make_agent"]

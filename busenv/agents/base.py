@@ -31,8 +31,7 @@ class Agent(ABC):
     agents of the same spec and seed select the same actions in the same sequence of games.
 
     name: the agent's spec, which tables show. single_game_only: whether the agent plays only by
-    `act`, from the history of a game; `busenv.agents.match.GameHistories` lets it play in a
-    batch.
+    `act`, from the history of a game.
     """
 
     name: str

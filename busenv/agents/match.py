@@ -118,42 +118,6 @@ def _as_player(agent: str | Player, k: int, seed: int | None, stack: ExitStack) 
     return player
 
 
-class GameHistories:
-    """`Game` objects, which have histories, for the games of a batch, if an agent needs them.
-
-    agents: of all games. states: GAME, (N,), new games, which the caller steps in place.
-    rules, board: of all games.
-    """
-
-    def __init__(
-        self, agents: Sequence[Agent], states: np.ndarray, rules: Rules, board: Board
-    ) -> None:
-        self._states, self._board, self._games = states, board, list[Game]()
-        if any(agent.single_game_only for agent in agents):
-            setups = zip(states["players"].tolist(), states["first"].tolist(), strict=True)
-            self._games = [Game(players, rules, board, first, seed=0) for players, first in setups]
-
-    def choose(self, agent: Agent, indices: np.ndarray) -> np.ndarray:
-        """Return an agent's actions in some of the games: int64, (n,)."""
-        if agent.single_game_only:
-            return np.array([agent.act(self._games[i]) for i in indices])
-        return agent.choose_trusted(take_games(self._states, indices), self._board)
-
-    def step(self, indices: np.ndarray, actions: np.ndarray) -> None:
-        """Take the actions, int64, (n,), that the caller has taken in some of the games."""
-        if not self._games:
-            return
-        for i, action in zip(indices, actions, strict=True):
-            game = self._games[i]
-            game.step(action)
-            # The caller may have passed decisions with one legal action.
-            while game.arrays()[0].tobytes() != self._states[i].tobytes():
-                forced = game.legal_actions()
-                if len(forced) != 1:
-                    raise RuntimeError(f"the history of game {i} does not lead to its state")
-                game.step(forced[0])
-
-
 def play_games_to_end(
     agents: Sequence[Agent],
     seat_owner: np.ndarray,
@@ -169,19 +133,28 @@ def play_games_to_end(
     actions: int64, (n,) each. Raises IllegalActionError, which names the agent.
     """
     actions = np.zeros(len(states), np.int64)
-    histories = GameHistories(agents, states, rules, board)
+    games = list[Game]()
+    if any(agent.single_game_only for agent in agents):  # GAME records have no history
+        setups = zip(states["players"].tolist(), states["first"].tolist(), strict=True)
+        games = [Game(players, rules, board, first, seed=0) for players, first in setups]
     while (running := np.flatnonzero(states["phase"] != OVER)).size:
         to_decide = seat_owner[running, states["seat"][running]]
         for k, agent in enumerate(agents):
             mine = running[to_decide == k]
-            if mine.size:
-                actions[mine] = histories.choose(agent, mine)
+            if not mine.size:
+                continue
+            if agent.single_game_only:
+                actions[mine] = np.array([agent.act(games[i]) for i in mine])
+            else:
+                actions[mine] = agent.choose_trusted(take_games(states, mine), board)
         illegal = kernels.step_games(states, board.array, actions)
         if illegal >= 0:
             name = agents[seat_owner[illegal, states["seat"][illegal]]].name
             error = illegal_action(states, illegal, board, int(actions[illegal]))
             raise IllegalActionError(f"agent {name!r}: {error}")
-        histories.step(running, actions[running])
+        if games:
+            for i in running:
+                games[i].step(actions[i])
         yield running, actions[running]
 
 

@@ -6,18 +6,13 @@ of a lost node on another one.
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from collections.abc import Generator
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from busenv import cluster
-from busenv.agents.dependencies import Model, build_agent, file_hashes, read_models
-from busenv.agents.specs import runs_code
-from busenv.common.runs import RunError
+from busenv.agents.dependencies import Model, build_agent, read_models
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tournament import close_agents, play_game
 
@@ -29,14 +24,11 @@ CALL_SECONDS = 2.0  # target of a call; the overhead of shorter ones takes a ten
 class RatingPayload(NamedTuple):
     """Data that a process needs to play a schedule's games.
 
-    models: see `dependencies.read_models`. programs: hashes of the files of programs by spec, with
-    relative paths that start in `folder`.
+    models: see `dependencies.read_models`.
     """
 
     schedule: Schedule
     models: dict[str, Model]
-    programs: dict[str, str]
-    folder: str
 
 
 _current_payload = ""  # key of the payload that this process's agents belong to
@@ -47,13 +39,9 @@ def play_on_cluster(
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Play the games with these numbers, and yield them in groups as they end.
 
-    RunError when a program's files on a node differ from those of the calling machine,
-    `cluster.ClusterError` when the cluster fails.
+    Raises `cluster.ClusterError` when the cluster fails.
     """
-    programs = file_hashes(filter(runs_code, schedule.specs))
-    payload = cluster.Shared(
-        RatingPayload(schedule, read_models(schedule.specs), programs, os.getcwd())
-    )
+    payload = cluster.Shared(RatingPayload(schedule, read_models(schedule.specs)))
     remaining, size = list(reversed(numbers)), 1
     running: list[Any] = []
     while remaining or running:
@@ -77,21 +65,8 @@ def play_chunk(
     payload = shared.get()
     if _current_payload != shared.key:
         close_agents()
-        _check_programs(payload)
         _current_payload = shared.key
     start = time.perf_counter()
-    build = partial(build_agent, models=payload.models, folder=Path(payload.folder))
+    build = partial(build_agent, models=payload.models)
     games = [play_game(payload.schedule, number, build) for number in numbers]
     return games, time.perf_counter() - start
-
-
-def _check_programs(payload: RatingPayload) -> None:
-    """Raise RunError unless this node has the same files of programs as the calling machine."""
-    hashes = file_hashes(payload.programs, Path(payload.folder))
-    for spec, expected in payload.programs.items():
-        if hashes.get(spec) != expected:
-            raise RunError(
-                f"agent {spec!r}: its files on node {socket.gethostname()} differ from those of "
-                "the calling machine; every node needs the same files, relative to "
-                f"{payload.folder}"
-            )

@@ -13,7 +13,7 @@ from busenv import Board, Game
 from busenv.agents import AgentError, make_agent
 from busenv.agents.base import call_agent
 from busenv.agents.dependencies import file_hashes, has_language_model
-from busenv.agents.specs import PLUG_IN, parse_spec
+from busenv.agents.specs import PLUG_IN, parse_spec, runs_code
 from busenv.cluster import ClusterError, connected
 from busenv.common.console import print_path, progress_bar
 from busenv.common.jsonl import append_lines
@@ -38,11 +38,13 @@ def run_rating(
     Writes each game to disk as soon as it ends; a stopped run resumes, also on another machine that
     has the same agents. workers: number of processes; see `play_games`. console: for progress; by
     default there is none. ray: address of a Ray cluster (`busenv.cluster.connected`), "" for none.
-    RunError when an agent cannot be built, or the folder is in use or holds another run;
-    `busenv.cluster.ClusterError` when the cluster fails.
+    RunError when an agent cannot be built or cannot play on a cluster, or the folder is in use or
+    holds another run; `busenv.cluster.ClusterError` when the cluster fails.
     """
-    if ray and has_language_model(schedule.specs):
-        raise RunError("language models play on this machine only; leave out --ray")
+    if ray and any(map(runs_code, schedule.specs)):
+        raise RunError(
+            "programs, Python code and language models play on this machine only; leave out --ray"
+        )
     for spec in dict.fromkeys(schedule.specs):
         check_agent(spec, schedule.rules, *schedule.sample_boards, players=schedule.players)
     if console is None:

@@ -19,7 +19,6 @@ from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import (
     anchor_of,
     different_games,
-    neighbour_table,
     pair_table,
     result_table,
     seat_rows,
@@ -63,15 +62,12 @@ def write_report(
         _turns(turns, schedule),
     ]
     tables += [*forfeit_tables(games), *language_tables(folder)]
-    neighbours = neighbour_table(rows, schedule.players)
-    files = {"results": results, "pairs": pairs, "seats": seats, "neighbours": neighbours}
-    for name, table in files.items():
+    for name, table in (("results", results), ("pairs", pairs), ("seats", seats)):
         text = table.round(6).to_csv(lineterminator="\n")
         write_whole(folder / f"{name}.csv", text)
     _draw(folder, results, turns, schedule)
     warning = _warning(different_games(games), schedule)
-    text = _markdown([*tables, neighbour_report(neighbours)], schedule, warning)
-    write_whole(folder / "report.md", text)
+    write_whole(folder / "report.md", _markdown(tables, schedule, warning))
     return Report(results, tables, warning)
 
 
@@ -142,19 +138,6 @@ def _turns(turns: pd.DataFrame, schedule: Schedule) -> TextTable:
     ]
     title = f"all agents by turn in the first round; par {1 / schedule.players:.1%}"
     return _table(title, "turn", turns, columns)
-
-
-def neighbour_report(neighbours: pd.DataFrame) -> TextTable:
-    """Make a table of a row for each agent and neighbour; it is too long for the terminal."""
-    rows = []
-    for (agent, neighbour), sides in neighbours.groupby(level=["agent", "neighbour"]):
-        cells = []
-        for key in ((agent, neighbour, "left"), (agent, neighbour, "right")):
-            side = sides.loc[key] if key in sides.index else None
-            cells += ["", ""] if side is None else [percent(side["won"]), interval(side)]
-        rows.append([str(agent), str(neighbour), *cells])
-    header = ["agent", "neighbour", "neighbour left: won", "95% interval", "neighbour right: won"]
-    return TextTable("games won by neighbour", [*header, "95% interval"], rows, names=2)
 
 
 def forfeit_tables(games: list[dict[str, Any]]) -> list[TextTable]:
@@ -274,14 +257,12 @@ def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
         "are on different scales. Deviation: share of games ranked ahead of the maximal lottery "
         "(the mixture of the agents that none of them beats) minus the share behind it; 0 for "
         "agents of the mixture. An agent that fails or takes an illegal action forfeits and is "
-        "ranked last. The left neighbour has the next seat clockwise.",
+        "ranked last.",
     ]
     if warning:
         parts.append(f"**{warning}**")
     for table in tables:
         parts += [f"## {table.title[0].upper()}{table.title[1:]}", table.markdown().rstrip()]
     parts.append("![games won](wins.png) ![ratings](ratings.png) ![turn order](seats.png)")
-    parts.append(
-        "Data: `results.csv`, `pairs.csv`, `seats.csv`, `neighbours.csv`. Games: `games.jsonl`."
-    )
+    parts.append("Data: `results.csv`, `pairs.csv`, `seats.csv`. Games: `games.jsonl`.")
     return "\n\n".join(parts) + "\n"

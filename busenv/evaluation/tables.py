@@ -145,23 +145,6 @@ def seat_table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.loc[["all", *rows["agent"].unique()]]
 
 
-def neighbour_table(rows: pd.DataFrame, players: int) -> pd.DataFrame:
-    """Return wins of the agents by neighbour.
-
-    Index: (agent, neighbour, "left" for the next seat clockwise or "right" for the one before).
-    Columns: games (seats counted there), won with low and high.
-    """
-    seats = rows["agent"].to_numpy().reshape(-1, players)
-    sides = [
-        rows.assign(side=side, neighbour=np.roll(seats, shift, axis=1).ravel())
-        for side, shift in (("left", -1), ("right", 1))
-    ]
-    groups = pd.concat(sides).groupby(["agent", "neighbour", "side"])
-    table = groups.agg(games=("won", "count"), won=("won", "mean"))
-    table[["low", "high"]] = _intervals(table["won"], table["games"])
-    return table
-
-
 def _intervals(shares: Iterable[float], games: Iterable[int]) -> np.ndarray:
     """Return Wilson intervals of shares of games, float64 (n, 2)."""
     return np.array([wilson(s * n, n) for s, n in zip(shares, games, strict=True)]).reshape(-1, 2)

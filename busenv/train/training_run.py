@@ -14,7 +14,6 @@ from torch import nn
 
 from busenv import Game, __version__
 from busenv.agents import make_agent
-from busenv.agents.match import GameHistories
 from busenv.agents.policy_agent import DistributionAgent
 from busenv.game.board_specs import board_at
 from busenv.game.rules import EDITIONS, as_rules
@@ -101,8 +100,10 @@ class TrainingRun:
         self.agent.act(game)
         for spec in specs:
             with closing(make_agent(spec)) as agent:
-                histories = GameHistories([agent], game.arrays()[0], self.rules, self.board)
-                histories.choose(agent, np.arange(1))
+                if agent.single_game_only:
+                    agent.act(game)
+                else:
+                    agent.choose_trusted(game.arrays()[0], self.board)
 
     def _initial_network(self) -> Network:
         """Return the network at the start of the run, with the weights of `init_from` if set.

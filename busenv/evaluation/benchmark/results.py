@@ -155,7 +155,7 @@ def read_result(path: Path) -> BenchmarkResult:
 
 def write_result(result: BenchmarkResult, path: Path) -> None:
     """Write a result atomically."""
-    write_whole(path, json.dumps(result.model_dump(mode="json"), indent=1) + "\n")
+    write_whole(path, json.dumps(result.model_dump(mode="json")) + "\n")
 
 
 def result_name(result: BenchmarkResult) -> str:
