@@ -120,6 +120,11 @@ def test_gae_of_numpy_arrays_is_that_of_tensors() -> None:
     np.testing.assert_allclose(advantages, wanted, rtol=1e-6, atol=1e-6)
     assert (has_advantage == wanted_has_advantage.numpy()).all()
     assert advantages.dtype == np.float32
+    stored = {"terminations": np.uint8, "seats": np.int8, "next_seats": np.uint8}
+    others = arrays | {name: arrays[name].astype(dtype) for name, dtype in stored.items()}
+    assert (compute_gae(**others, gamma=0.9, gae_lambda=0.5)[0] == advantages).all()
+    with pytest.raises(ValueError, match="seats has 2 to 5; allowed with these rewards: 0 to 4"):
+        compute_gae(**arrays | {"seats": arrays["seats"] + 2}, gamma=0.9, gae_lambda=0.5)
     arrays["rewards"] = arrays["rewards"][..., 0]
     with pytest.raises(ValueError, match=r"\(30, 8\).* rewards of every seat"):
         compute_gae(**arrays, gamma=0.9, gae_lambda=0.5)

@@ -59,6 +59,8 @@ def play_match(
     Games count from `first_game` (`seat_line_up`). Over n * n * (n - 1)! games (18, 96 or 600 for
     3, 4 or 5 agents) each agent has every other one on its left, and on its right, equally often.
     """
+    if isinstance(agents, str):
+        raise TypeError(f"agents is {agents!r}; allowed: a list of 3 to 5 agents")
     players = check_players(len(agents))
     numbers = first_game + np.arange(check_whole("games", games, 1))
     rules, loaded = as_rules(rules), as_board(board)

@@ -44,7 +44,7 @@ def compute_gae(
     Returns advantages, float32 (T, N), whose sums with `values` are the returns, and which of the
     decisions have one, bool (T, N). They are NumPy arrays or PyTorch tensors, like the arguments.
 
-    Raises ValueError when the shape of `rewards` is not (T, N, P).
+    Raises ValueError when the shape of `rewards` is not (T, N, P), or when a seat is not below P.
     """
     if len(rewards.shape) != 3 or rewards.shape[:2] != values.shape:
         raise ValueError(
@@ -54,12 +54,20 @@ def compute_gae(
     xp: Any = np
     if not isinstance(values, np.ndarray):
         import torch as xp
-    if is_learners is None:
-        is_learners = xp.ones_like(terminations)
-    if is_bootstrapped is None:
-        is_bootstrapped = xp.ones_like(terminations[0])
     steps, games = values.shape
     players = rewards.shape[2]
+    terminations = terminations != 0  # of any dtype, also below
+    is_learners = xp.ones_like(terminations) if is_learners is None else is_learners != 0
+    if is_bootstrapped is None:
+        is_bootstrapped = xp.ones_like(terminations[0])
+    is_bootstrapped = is_bootstrapped != 0
+    seats, next_seats = (xp.asarray(array, dtype=xp.int64) for array in (seats, next_seats))
+    for name, array in (("seats", seats), ("next_seats", next_seats)):
+        least, most = int(array.min()), int(array.max())
+        if least < 0 or most >= players:
+            raise ValueError(
+                f"{name} has {least} to {most}; allowed with these rewards: 0 to {players - 1}"
+            )
     # By game and seat; the last column takes what belongs to no trajectory.
     carried = xp.stack([xp.zeros_like(values[0])] * 4 * (players + 1)).reshape(4, games, -1)
     # Rewards until the seat's next decision; value and advantage of that; whether it is missing.
