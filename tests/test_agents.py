@@ -276,7 +276,7 @@ def test_a_function_of_rows_and_masks_becomes_an_agent(relative_types: bool) -> 
     assert (score.name, score.games) == ("mine", 9)
     with pytest.raises(AgentError, match=r"mine: ValueError: .* an array of shape \(1, 3\)"):
         from_policy(lambda rows, masks: np.zeros((1, 3)), name="mine").act(Game(seed=2))
-    with pytest.raises(AgentError, match="the network's logits are not finite"):
+    with pytest.raises(AgentError, match="the logits of legal actions are not finite"):
         from_policy(lambda rows, masks: np.full(masks.shape, -np.inf)).act(Game(seed=2))
     with pytest.raises(ValueError, match="temperature is 101"):
         from_policy(policy, temperature=101)

@@ -119,7 +119,7 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def fit_config(games: str) -> FitConfig:
     return FitConfig(
-        data=(games, games), epochs=2, width=8, batch_size=8, threads=1, seed=3,
+        data=(games, games), players=(3, 4, 5), epochs=2, width=8, batch_size=8, threads=1, seed=3,
         rated=("random",), rate_games=4, rate_every=1e6, network="seats",
     )  # fmt: skip
 
@@ -168,12 +168,19 @@ def test_data_without_samples_are_refused(tmp_path: Path, capsys: pytest.Capture
     assert f"no samples in {tmp_path / 'nowhere'}; allowed: folders" in " ".join(error.split())
 
 
-def test_commands_play_fit_and_continue_by_expert_iteration(tmp_path: Path) -> None:
+def test_commands_play_fit_and_continue_by_expert_iteration(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     data, fit, run = (str(tmp_path / name) for name in ("games", "fit", "run"))
     model = f"{fit}/model.safetensors"
     small = ["width=8", "rated=random", "rate_games=4", "threads=1"]
     cli.main(["selfplay", "greedy", "--set", "samples=300", "players=3,4", "--out", data])
-    cli.main(["fit", data, "--set", *small, "--games", "4", "--out", fit])
+    for setting, wrong in (("players=4", "has games of 3,4 players"), ("rules=condensed", "rules")):
+        with pytest.raises(SystemExit, match="2"):
+            cli.main(["fit", data, "--set", *small, "players=3,4", setting, "--out", fit])
+        assert wrong in capsys.readouterr().err
+    assert not Path(fit).exists()
+    cli.main(["fit", data, "--set", *small, "players=3,4", "--games", "4", "--out", fit])
     assert "fitting to samples of" in (tmp_path / "fit/report.md").read_text()
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps({**SMALL_EXPERT.to_dict(), "init_from": model}))

@@ -208,8 +208,8 @@ class Batch:
         illegal="raise"; ValueError for another shape or dtype, or if a game has ended that only
         `reset` starts again. Nothing changes then. Raises AgentError if an opponent chooses an
         illegal action; a failing reward function raises its own error, or ValueError
-        (`busenv.rewards.call_reward`). Call `reset` after these and after an interrupted step,
-        which may have changed some of the games.
+        (`busenv.rewards.call_reward`). Call `reset` after these and after an interrupted step:
+        games may have changed, whose rewards are lost.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":

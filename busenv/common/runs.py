@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,13 @@ def lock_folder(folder: Path, mode: int = 0o777) -> Iterator[None]:
     RunError when another process holds it. The operating system releases the lock of a process that
     is killed.
 
-    mode: permissions of a new folder.
+    mode: permissions of a new folder. A new folder in which nothing is written is deleted.
     """
     from filelock import FileLock, Timeout  # an extra; reading a folder works without it
 
     if folder.is_file():
         raise RunError(f"{folder} is a file; allowed: a folder")
+    is_new = not folder.exists()
     folder.mkdir(mode, parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
     try:
@@ -42,6 +43,10 @@ def lock_folder(folder: Path, mode: int = 0o777) -> Iterator[None]:
     try:
         yield
     finally:
+        if is_new and [*folder.iterdir()] == [folder / LOCK]:
+            with suppress(OSError):  # Windows does not delete open files
+                (folder / LOCK).unlink()
+                folder.rmdir()
         lock.release()
 
 

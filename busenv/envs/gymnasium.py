@@ -148,7 +148,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
         Raises IllegalActionError for an illegal action with illegal="raise" and for any action
         after the end, and ResetNeeded before the first `reset`; the game is unchanged then. Raises
         AgentError if an opponent chooses an illegal action or one given as a spec fails, and the
-        exceptions of an opponent passed as an object: call `reset` then.
+        exceptions of a reward function and of an opponent passed as an object: call `reset` then.
         """
         game = self.game
         if game is None:

@@ -96,8 +96,8 @@ class BusVecEnv(VecEnv):
     def step_wait(self) -> tuple[Observation, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Take one action in every game; returns observations, rewards, dones and infos.
 
-        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does. After
-        AgentError, or an error of a reward function, only `reset` is allowed.
+        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does. Call
+        `reset` after AgentError and after an error of a reward function.
         """
         batch = self.batch
         batch.step(self._actions)

@@ -136,8 +136,8 @@ class BusVectorEnv(VectorEnv):
     ) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take one action in every game. actions: whole numbers, (N,).
 
-        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does. After
-        AgentError, or an error of a reward function, only `reset` is allowed.
+        Raises IllegalActionError, ValueError or AgentError as `busenv.Batch.step` does. Call
+        `reset` after AgentError and after an error of a reward function.
         """
         batch = self.batch
         batch.step(actions)

@@ -20,6 +20,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Sequence
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,8 @@ class BoardSet(Sequence[Board]):
             boards if isinstance(boards, GeneratedBoards) else [as_board(board) for board in boards]
         )
         self._first = self.boards[0]
-        self._records = np.zeros(len(boards), BOARD)  # takes memory where it is written
+        # Memory where it is written; arrays of NumPy may be in huge pages, one for each board.
+        self._records = np.frombuffer(mmap(-1, len(boards) * BOARD.itemsize), BOARD)
         self.records = self._records.view()
         self.records.flags.writeable = False
         self._built = np.zeros(len(boards), np.bool_)

@@ -23,7 +23,7 @@ def action_probabilities(logits: np.ndarray, masks: np.ndarray, temperature: flo
     if not masks.any(axis=1).all():
         raise ValueError(GAME_OVER)
     if not np.isfinite(logits[masks]).all():
-        raise ValueError(LOGITS_NOT_FINITE)
+        raise ValueError("the logits of legal actions are not finite")
     legal = np.where(masks, logits, np.float32(-np.inf))
     with np.errstate(over="ignore"):  # to -inf: a probability of 0
         legal = (legal - legal.max(axis=1, keepdims=True)) / np.float32(temperature)

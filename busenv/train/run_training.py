@@ -206,8 +206,9 @@ def run_training(
                 console.print(f"Resuming after {run.decisions:,} decisions{escape(changes)}.")
             _train(run, curve, console)
         except KeyboardInterrupt:
-            command = f"busenv train {shlex.quote(str(folder))}"
-            console.print(f"Stopped. To resume: {escape(command)}", soft_wrap=True)
+            if (folder / SETTINGS).exists():
+                command = f"busenv train {shlex.quote(str(folder))}"
+                console.print(f"Stopped. To resume: {escape(command)}", soft_wrap=True)
             raise
         finally:
             torch.set_num_threads(threads)

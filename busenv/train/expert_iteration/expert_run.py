@@ -9,10 +9,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from busenv import Board
+from busenv import Board, Rules
 from busenv.agents.policy_agent import PolicyAgent
+from busenv.common.runs import SETTINGS
 from busenv.core.state import MAX_PLAYERS
 from busenv.game.board_specs import GeneratedBoards
+from busenv.io import read_json
 from busenv.networks.compiled_network import read_weights
 from busenv.networks.network import Network
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig, FitSettings
@@ -136,8 +138,8 @@ class FitRun(SampleRun):
 
     Each epoch has all samples in a random order that depends on the seed and the epoch. Its last
     minibatch is dropped if it is incomplete, unless it is the only one. `decisions` counts each
-    sample once: it rises linearly to their number. Raises ValueError for a folder with a fit to
-    another number of samples.
+    sample once: it rises linearly to their number. Raises ValueError for samples of other rules or
+    numbers of players, and for a folder with a fit to another number of samples.
     """
 
     config: FitConfig
@@ -145,6 +147,8 @@ class FitRun(SampleRun):
     def __init__(self, config: FitConfig, folder: str | Path) -> None:
         super().__init__(config, folder)
         self._parts = read_samples(config.data, self.boards)
+        for data in config.data:
+            _check_games(Path(data), config.players, self.rules)
         self._count = sum(map(len, self._parts))
         self._epoch_batches = max(self._count // config.batch_size, 1)
         self._epoch = -1
@@ -236,3 +240,21 @@ class ExpertRun(SampleRun):
     def save(self) -> None:
         super().save()
         self._replay.delete_dropped()
+
+
+def _check_games(folder: Path, players: Iterable[int], rules: Rules) -> None:
+    """Compare the settings of self-play in a folder, if it has them, with those of a fit.
+
+    ValueError for other rules or other numbers of players.
+    """
+    path = folder / SETTINGS
+    if not path.is_file():
+        return
+    stored = read_json(path)
+    if not isinstance(stored, dict) or not isinstance(stored.get("players"), list):
+        raise ValueError(f"{path} is damaged: expected the settings of self-play")
+    if stored.get("rules") != rules.to_dict():
+        raise ValueError(f"{folder} has games by other rules; set rules to those of its {SETTINGS}")
+    played = ",".join(sorted({*map(str, stored["players"])}))
+    if played != ",".join(sorted({*map(str, players)})):
+        raise ValueError(f"{folder} has games of {played} players; set players={played}")
