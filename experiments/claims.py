@@ -44,8 +44,8 @@ class Claim:
     interval, such as 92.2% [89.2, 94.5] or 22 to 28 million, or all numbers and SHA-256 digests if
     none has one.
     command: one or several joined by " && "; they run beside copies of train/ and agents/.
-    sample: number of games, runs or repetitions. date, commit: of the measurement. cost: seconds,
-    approximately.
+    unit, sample: what is counted, and out of how many. date, commit: of the measurement.
+    cost: seconds, approximately.
     find: regular expression; its matches in the output hold the figures in the order of the text,
     whole, in one group, or as three groups: value, low, high.
     machine: "any" if the result depends on seeds only. exact: a new run prints the same digits;
@@ -54,6 +54,7 @@ class Claim:
 
     text: str | list[str]
     command: str
+    unit: str
     sample: str
     date: str
     commit: str

@@ -16,7 +16,7 @@ def claim(text: str | list[str], output: str, **fields: Any) -> dict[str, Any]:
     """A claim whose command prints the output."""
     command = f'python -c \'print("""{output}""")\''
     return {
-        "text": text, "command": command, "find": ".+", "sample": "10 games",
+        "text": text, "command": command, "find": ".+", "unit": "games won", "sample": "10 games",
         "date": "2026-01-31", "commit": "0123456", "cost": 1.0, **fields,
     }  # fmt: skip
 
