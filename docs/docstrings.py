@@ -7,15 +7,15 @@ from typing import Any
 
 import griffe
 
-# A line that begins a sentence, and a field at the beginning of a line.
-SENTENCE = re.compile(r"(?<=[.:;)]\n)(?=\S)")
-FIELD = re.compile(r"^([a-z_]\w*(?:, [a-z_]\w*)*): ", re.MULTILINE)
+# A line after the end of a sentence, and a field at the beginning of a paragraph.
+SENTENCE = re.compile(r"(?<=[.:)]\n)(?=[^>\s])")
+FIELD = re.compile(r"(\A|(?<=\n\n))([a-z_]\w*(?:, [a-z_]\w*)*): ")
 MEMBER = re.compile(r"    ([A-Z_]+) = (\d+)(?:  # (.*))?")
 
 
 def with_lists(text: str) -> str:
     """Convert lines `name: meaning` of a docstring into items of Markdown lists."""
-    return FIELD.sub(r"- `\1`: ", SENTENCE.sub("\n", text))
+    return FIELD.sub(r"- `\2`: ", SENTENCE.sub("\n", text))
 
 
 def enum_members(source: str) -> str:

@@ -11,25 +11,28 @@ from busenv.agents import make_agent
 from busenv.evaluation.agent_digest import PLAY_VERSIONS, agent_digest
 from busenv.networks.model_files import model_path
 
-# SHA-256 of the actions of one game between four copies, by spec and version.
+# SHA-256 of the actions of one game between copies, by spec, version and number of players.
 DECISIONS = {
-    ("greedy", 1): "42fe7627f7efd499",
-    ("planner", 1): "860f5e2ef6cdca3a",
-    ("uct:30", 1): "4e798812a71970ba",
-    ("net:city-4", 1): "fe51dff4bc20ba78",
-    ("az:city-4:8", 2): "f60895be1af23404",
+    ("greedy", 1, 4): "42fe7627f7efd499",
+    ("planner", 1, 3): "518180c679002e11",
+    ("planner", 1, 4): "860f5e2ef6cdca3a",
+    ("planner", 1, 5): "444a8efd311e4ba4",
+    ("uct:30", 1, 4): "4e798812a71970ba",
+    ("net:city-4", 1, 4): "fe51dff4bc20ba78",
+    ("az:city-4:8", 2, 4): "f60895be1af23404",
 }
 
 
-@pytest.mark.parametrize(("spec", "version"), DECISIONS)
-def test_versions_follow_the_decisions(spec: str, version: int) -> None:
+@pytest.mark.parametrize(("spec", "version", "players"), DECISIONS)
+def test_versions_follow_the_decisions(spec: str, version: int, players: int) -> None:
     """If this fails, the agent plays otherwise: increment its version, and store the new hash."""
     assert PLAY_VERSIONS[spec.partition(":")[0]] == version
-    agents, game = [make_agent(spec, seed) for seed in range(4)], Game(4, first_player=0, seed=0)
+    agents = [make_agent(spec, seed) for seed in range(players)]
+    game = Game(players, first_player=0, seed=0)
     while not game.is_over:
         game.step(agents[game.current_player].act(game))
     actions = ",".join(map(str, game.history))
-    assert hashlib.sha256(actions.encode()).hexdigest()[:16] == DECISIONS[spec, version]
+    assert hashlib.sha256(actions.encode()).hexdigest()[:16] == DECISIONS[spec, version, players]
 
 
 def test_digests_depend_on_what_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,7 @@ def test_commands_play_fit_and_continue_by_expert_iteration(
     model = f"{fit}/model.safetensors"
     small = ["width=8", "rated=random", "rate_games=4", "threads=1"]
     cli.main(["selfplay", "greedy", "--set", "samples=300", "players=3,4", "--out", data])
-    for setting, wrong in (("players=4", "has games of 3,4 players"), ("rules=condensed", "rules")):
+    for setting, wrong in (("players=4", "games of 3,4 players"), ("rules=condensed", "rules")):
         with pytest.raises(SystemExit, match="2"):
             cli.main(["fit", data, "--set", *small, "players=3,4", setting, "--out", fit])
         assert wrong in capsys.readouterr().err

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,6 +77,16 @@ def test_ctrl_c_stops_the_server_with_one_line_and_its_games_resume(tmp_path: Pa
     with command(tmp_path) as (_, start):
         address = start.partition("/start/")[0] + "/play/" + link.rpartition("/")[2]
         assert nodes.items() <= PageClient(address).nodes.items()
+
+
+def test_strangers_that_open_connections_do_not_stop_the_game(tmp_path: Path) -> None:
+    with command(tmp_path, *("--seat", "me") * 3) as (_, link), ExitStack() as stack:
+        page, port = PageClient(link), int(re.findall(r":(\d+)/", link)[0])
+        for _ in range(600):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        page.decide_first()
+        assert len(page.nodes) > 1
+        page.close()
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ class Batch:
         `reset` starts again. Nothing changes then. Raises AgentError if an opponent chooses an
         illegal action; a failing reward function raises its own error, or ValueError
         (`busenv.rewards.call_reward`). Call `reset` after these and after an interrupted step:
-        games may have changed, whose rewards are lost.
+        some games may have changed, and their rewards are lost.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":

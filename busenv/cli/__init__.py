@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run_process()
     except KeyboardInterrupt:
         print("busenv: stopped", file=sys.stderr)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends compiled code in threads
         sys.exit(INTERRUPTED)
 
 

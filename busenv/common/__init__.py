@@ -1,1 +1,1 @@
-"""Console output, plots, intervals, run folders, worker processes and Ctrl-C."""
+"""Console output, plots, intervals, run folders, worker processes."""

@@ -25,7 +25,7 @@ def lock_folder(folder: Path, mode: int = 0o777) -> Iterator[None]:
     RunError when another process holds it. The operating system releases the lock of a process that
     is killed.
 
-    mode: permissions of a new folder. A new folder in which nothing is written is deleted.
+    mode: permissions of a new folder, which is deleted if the block writes nothing into it.
     """
     from filelock import FileLock, Timeout  # an extra; reading a folder works without it
 
@@ -43,8 +43,8 @@ def lock_folder(folder: Path, mode: int = 0o777) -> Iterator[None]:
     try:
         yield
     finally:
-        if is_new and [*folder.iterdir()] == [folder / LOCK]:
-            with suppress(OSError):  # Windows does not delete open files
+        with suppress(OSError):  # Windows does not delete open files
+            if is_new and [*folder.iterdir()] == [folder / LOCK]:
                 (folder / LOCK).unlink()
                 folder.rmdir()
         lock.release()

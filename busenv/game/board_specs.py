@@ -96,7 +96,8 @@ class BoardSet(Sequence[Board]):
             boards if isinstance(boards, GeneratedBoards) else [as_board(board) for board in boards]
         )
         self._first = self.boards[0]
-        # Memory where it is written; arrays of NumPy may be in huge pages, one for each board.
+        # Pages take memory when they are written. NumPy would ask for huge pages, and a board would
+        # take one of 2 MB.
         self._records = np.frombuffer(mmap(-1, len(boards) * BOARD.itemsize), BOARD)
         self.records = self._records.view()
         self.records.flags.writeable = False

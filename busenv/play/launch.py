@@ -13,6 +13,7 @@ from typing import Any
 
 import uvicorn
 from pydantic import ValidationError
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from busenv import Board, Rules
 from busenv.agents import make_agent
@@ -28,16 +29,22 @@ from busenv.play.request_guard import is_loopback
 from busenv.play.server import Server
 from busenv.schema import first_error
 
-# Open ones, above which requests get status 503. A usual limit of open files is 1,024.
-MAX_CONNECTIONS = 500
+MAX_CONNECTIONS = 500  # well below 1,024, a usual limit of a process's open files
 PEOPLE = ("me", "friend")
 ALL_INTERFACES = ("0.0.0.0", "::")
+
+
+class _Protocol(H11Protocol):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
 
 
 class _UvicornServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave SIGINT to the caller."""
+        """Leave SIGINT to the caller (`busenv.cli.main`)."""
         yield
 
 
@@ -212,7 +219,8 @@ def make_uvicorn_server(server: Server, host: str) -> uvicorn.Server:
         server_header=False,
         ws_max_size=4 * MAX_REQUEST,  # bytes; a character has up to 4
         ws_per_message_deflate=False,  # compression costs more time than it saves
-        limit_concurrency=MAX_CONNECTIONS,
+        http=_Protocol,
+        backlog=100,  # connections accepted at once
         timeout_graceful_shutdown=1,
     )
     return _UvicornServer(config)

@@ -44,7 +44,8 @@ def compute_gae(
     Returns advantages, float32 (T, N), whose sums with `values` are the returns, and which of the
     decisions have one, bool (T, N). They are NumPy arrays or PyTorch tensors, like the arguments.
 
-    Raises ValueError when the shape of `rewards` is not (T, N, P), or when a seat is not below P.
+    Raises ValueError when the shape of `rewards` is not (T, N, P), or when a seat of a trajectory
+    is not 0 to P - 1.
     """
     if len(rewards.shape) != 3 or rewards.shape[:2] != values.shape:
         raise ValueError(
@@ -56,28 +57,31 @@ def compute_gae(
         import torch as xp
     steps, games = values.shape
     players = rewards.shape[2]
-    terminations = terminations != 0  # of any dtype, also below
+    terminations = terminations != 0  # the flags may have any dtype
     is_learners = xp.ones_like(terminations) if is_learners is None else is_learners != 0
     if is_bootstrapped is None:
         is_bootstrapped = xp.ones_like(terminations[0])
     is_bootstrapped = is_bootstrapped != 0
-    seats, next_seats = (xp.asarray(array, dtype=xp.int64) for array in (seats, next_seats))
+    # The last column, `players`, takes what belongs to no trajectory.
+    seats, next_seats = (
+        xp.asarray(xp.where(is_in, array, players), dtype=xp.int64)
+        for is_in, array in ((is_learners, seats), (is_bootstrapped, next_seats))
+    )
     for name, array in (("seats", seats), ("next_seats", next_seats)):
-        least, most = int(array.min()), int(array.max())
-        if least < 0 or most >= players:
+        if bool(((array < 0) | (array > players)).any()):
             raise ValueError(
-                f"{name} has {least} to {most}; allowed with these rewards: 0 to {players - 1}"
+                f"{name} has seats that are not 0 to {players - 1}, the columns of rewards"
             )
-    # By game and seat; the last column takes what belongs to no trajectory.
+    # By game and seat.
     carried = xp.stack([xp.zeros_like(values[0])] * 4 * (players + 1)).reshape(4, games, -1)
     # Rewards until the seat's next decision; value and advantage of that; whether it is missing.
     pending, next_value, next_advantage, is_cut = carried.reshape(4, -1)
     first = (xp.cumsum(xp.ones_like(seats[0]), 0) - 1) * (players + 1)
-    after = first + xp.where(is_bootstrapped, next_seats, players)
+    after = first + next_seats
     next_value[after] = next_values
     is_cut[:] = 1.0
     is_cut[after] = 0.0
-    indices = first + xp.where(is_learners, seats, players)
+    indices = first + seats
     continues = ~terminations[..., None]
     advantages = xp.zeros_like(values)
     has_advantage = xp.zeros_like(is_learners)

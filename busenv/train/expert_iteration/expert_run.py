@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -147,8 +147,7 @@ class FitRun(SampleRun):
     def __init__(self, config: FitConfig, folder: str | Path) -> None:
         super().__init__(config, folder)
         self._parts = read_samples(config.data, self.boards)
-        for data in config.data:
-            _check_games(Path(data), config.players, self.rules)
+        _check_games(config.data, config.players, self.rules)
         self._count = sum(map(len, self._parts))
         self._epoch_batches = max(self._count // config.batch_size, 1)
         self._epoch = -1
@@ -242,19 +241,23 @@ class ExpertRun(SampleRun):
         self._replay.delete_dropped()
 
 
-def _check_games(folder: Path, players: Iterable[int], rules: Rules) -> None:
-    """Compare the settings of self-play in a folder, if it has them, with those of a fit.
+def _check_games(folders: Sequence[str], players: Iterable[int], rules: Rules) -> None:
+    """Compare the settings of self-play in the folders that have them with those of a fit.
 
     ValueError for other rules or other numbers of players.
     """
-    path = folder / SETTINGS
-    if not path.is_file():
-        return
-    stored = read_json(path)
-    if not isinstance(stored, dict) or not isinstance(stored.get("players"), list):
-        raise ValueError(f"{path} is damaged: expected the settings of self-play")
-    if stored.get("rules") != rules.to_dict():
-        raise ValueError(f"{folder} has games by other rules; set rules to those of its {SETTINGS}")
-    played = ",".join(sorted({*map(str, stored["players"])}))
-    if played != ",".join(sorted({*map(str, players)})):
-        raise ValueError(f"{folder} has games of {played} players; set players={played}")
+    played: set[str] = set()
+    for path in (Path(folder) / SETTINGS for folder in folders):
+        if not path.is_file():
+            continue
+        stored = read_json(path)
+        if not isinstance(stored, dict) or not isinstance(stored.get("players"), list):
+            raise ValueError(f"{path} is damaged: expected the settings of self-play")
+        if stored.get("rules") != rules.to_dict():
+            raise ValueError(
+                f"{path.parent} has games by other rules; set rules to those of {path}"
+            )
+        played |= {*map(str, stored["players"])}
+    if played and played != {*map(str, players)}:
+        numbers = ",".join(sorted(played))
+        raise ValueError(f"{', '.join(folders)}: games of {numbers} players; set players={numbers}")
