@@ -6,6 +6,7 @@ has strength.csv, from the benchmark's results and the claims, and a picture of 
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import re
@@ -121,6 +122,7 @@ def draw_shares(lines: dict[str, dict[str, Share]], path: Path) -> None:
 
 def main() -> None:
     """Write all pictures."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     draw_pictures()
     write_animation(FOLDER / RECORD, ASSETS / "game.gif")
     lines = read_shares()

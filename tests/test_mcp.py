@@ -67,7 +67,7 @@ def test_a_client_plays_a_game_by_tools() -> None:
 def test_agents_and_boards_outside_the_lists_are_refused(tmp_path: Path) -> None:
     async def play() -> None:
         mark = tmp_path / "mark"
-        async with Client(build_server(["greedy"])) as client:
+        async with Client(build_server(["greedy", "net:city-5"])) as client:
             for seats in (["me", "greedy", f"exec:touch {mark}"], ["me", "llm:m", "greedy"]):
                 text = await call(client, "start_game", error=True, seats=seats)
                 assert "allowed: me, greedy" in text
@@ -76,6 +76,8 @@ def test_agents_and_boards_outside_the_lists_are_refused(tmp_path: Path) -> None
                 text = await call(client, "start_game", error=True, seats=seats, **setting)
                 assert "allowed: " in text
             assert "allowed" in await call(client, "start_game", error=True, seats=["me"])
+            small = {"seats": ["me", "net:city-5", "me"], "board": "generated:small:1"}
+            assert "trained on" in await call(client, "start_game", error=True, **small)
             for board in ("generated:huge:1", "generated:small:train", "generated:small:-1"):
                 text = await call(client, "start_game", error=True, seats=["me"] * 3, board=board)
                 assert "allowed: " in text

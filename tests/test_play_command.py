@@ -100,6 +100,7 @@ def test_strangers_that_open_connections_do_not_stop_the_game(tmp_path: Path) ->
         (["--board", "nowhere"], "no board 'nowhere'"),
         (["--rules", "mine"], "unknown rules 'mine'"),
         (["--port", "99999"], "port is 99999; allowed: 0 to 65535"),
+        (["--host", ""], "host is empty; allowed: an address of this machine"),
     ],
 )
 def test_invalid_options_are_one_line_errors(

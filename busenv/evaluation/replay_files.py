@@ -46,8 +46,11 @@ def write_animation(
 ) -> None:
     """Write an animated GIF of a recorded game, with a frame for each decision.
 
-    source, board: see `load_recorded_game`. Requires the extra `render`.
+    source, board: see `load_recorded_game`. out: FILE.gif. Requires the extra `render`. ValueError
+    for another file name.
     """
+    if Path(out).suffix != ".gif":
+        raise ValueError(f"cannot draw {str(out)!r}; allowed: FILE.gif")
     recorded = load_recorded_game(source, board)
     drawings = [game_svg(game) for game, _ in recorded.replay()] + [game_svg(recorded.end())]
     write_whole(out, drawings_to_gif(drawings))

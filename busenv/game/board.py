@@ -108,8 +108,8 @@ def make_board(data: dict[str, Any], name: str = "board") -> Board:
         raise BoardError(f"a board is a JSON object, not {type(data).__name__}")
     _check_known("the board", data, KEYS)
     name = data.get("name", name)
-    if not isinstance(name, str) or len(name) > LONGEST:
-        raise BoardError(f"'name' is {quote(name)}; allowed: a text of up to {LONGEST} letters")
+    if not (isinstance(name, str) and len(name) <= LONGEST and name.isprintable()):
+        raise BoardError(f"'name' is {quote(name)}; allowed: up to {LONGEST} printable letters")
     entries = _entries(data, "intersections", MAX_INTERSECTIONS)
     intersections = tuple(_intersection(i, entry) for i, entry in enumerate(entries))
     count = len(intersections)

@@ -20,10 +20,12 @@ from busenv import Game
 from busenv.agents import Agent, AgentError, make_agent
 from busenv.agents.search_agent import SearchAgent
 from busenv.common.worker_pool import end_workers, worker_pool
+from busenv.error_text import truncate
 
 MAX_AGENTS = 4  # cached in each worker; the trees of a search take up to 400 MB
 MAX_BEST_ACTIONS = 5
 GRACE_SECONDS = 1.0  # for a cancelled call to finish before its worker is replaced
+MESSAGE = 1000  # characters of an agent's error that pages show
 COLD_GRACE_SECONDS = 60.0  # of a worker's first call, which imports and compiles
 NICENESS = 5
 
@@ -160,10 +162,10 @@ class AgentPool:
             raise AgentTaskError("the agent's process has ended") from None
         except (AgentError, ValueError, OSError, ModuleNotFoundError) as error:
             worker.is_cold = False
-            raise AgentTaskError(str(error)) from error
+            raise AgentTaskError(truncate(str(error), MESSAGE)) from error
         except Exception as error:  # raised by an agent from outside this package
             worker.is_cold = False
-            raise AgentTaskError(f"{type(error).__name__}: {error}") from error
+            raise AgentTaskError(truncate(f"{type(error).__name__}: {error}", MESSAGE)) from error
 
     async def close(self) -> None:
         """End all worker processes."""

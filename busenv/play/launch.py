@@ -70,9 +70,12 @@ def serve(
     port: 0 for any free port.
     browser: whether to open a web browser.
 
-    ValueError for too few seats, a first player or seed without seats, an invalid agent or port, or
-    a folder that another server uses; OSError if the server cannot listen at host and port.
+    ValueError for too few seats, a first player or seed without seats, an invalid agent, an empty
+    host, an invalid port, or a folder that another server uses; OSError if the server cannot listen
+    at host and port.
     """
+    if not host:  # would be all interfaces
+        raise ValueError("host is empty; allowed: an address of this machine")
     if not 0 <= port < 2**16:
         raise ValueError(f"port is {port}; allowed: 0 to {2**16 - 1}")
     catalogue = make_catalogue(seats, rules, board)

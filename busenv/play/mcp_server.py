@@ -53,6 +53,9 @@ class McpGame:
         if not board.startswith(f"{PREFIX}:"):
             _check("board", board, [*board_names(), f"{PREFIX}:SIZE:SEED"])
         game = Game(len(seats), edition, board, seed=seed)
+        for agent in (self._get_agent(seat) for seat in seats if seat != ME):
+            agent.act(game)  # raises the error of an agent that does not play on the board
+            agent.reset(seed)
         self._play_agents(game, seats)
         self._game, self._seats = game, seats
         return f"{self._prompts.instructions}\n{self.position()}"

@@ -25,7 +25,6 @@ from busenv.play.session import Session
 from busenv.render.phrases import headline
 
 MAX_GAMES = 1000
-MAX_LISTED = 100  # games on the start page
 MAX_WORKERS = 4
 
 
@@ -137,8 +136,8 @@ class Server:
     def start_options(self) -> dict[str, Any]:
         """The options and the saved games that the start page shows."""
         games = [session.game for session in self._sessions.values()]
-        newest = sorted(games, key=lambda game: game.header.created)[: -MAX_LISTED - 1 : -1]
-        summaries = [_summary(game) for game in newest]
+        games.sort(key=lambda game: game.header.created, reverse=True)
+        summaries = [_summary(game) for game in games]
         return {**self.catalogue.to_dict(), "games": summaries}
 
     def _initial_record(self, new: NewGame) -> tuple[Record, Board]:

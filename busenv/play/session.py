@@ -224,4 +224,4 @@ def _view_json(tree: GameTree, node: int) -> str:
 
 
 def to_json(message: dict[str, Any]) -> str:
-    return json.dumps(message, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(message, separators=(",", ":"))
