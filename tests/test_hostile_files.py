@@ -126,7 +126,7 @@ def test_control_characters_of_files_do_not_reach_the_terminal(
     path, board, record = tmp_path / GAMES, tmp_path / "map.json", tmp_path / "game.json"
     city = json.loads((BOARDS / "city.json").read_text())
     board.write_text(json.dumps({**city, "name": HOSTILE}))
-    played(seed=1, board=board).save(record)
+    played(seed=1).save(record)
     shown = HOSTILE[:-1]  # a games file with the lone surrogate is refused
     loser = {**lines[1]["forfeit"], "why": shown}
     games = [{**line, "agents": [shown] * 3} for line in lines]

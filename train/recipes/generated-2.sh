@@ -1,0 +1,19 @@
+#!/bin/sh
+# The network generated-2, which plays boards of all sizes: imitation of uct:50, then of its own
+# search. One core takes about three hours.
+set -e
+common="board=generated:mixed:train players=4,3,4,5"
+fit="$common network=board width=64 learning_rate=0.0015 rated=planner rate_every=1000000"
+search="$common full_search_share=0.6 threads=1 bot_share=0.3 bots=planner,planner,greedy,uct
+  bot_simulations=50"
+runs=runs/generated-2
+
+busenv selfplay uct:50 --set $common seed=1 samples=700000 full_search_share=1.0 --out $runs/games-1
+busenv fit $runs/games-1 --set $fit seed=1 epochs=2 rate_games=64 --out $runs/network-1
+
+guide=az:$runs/network-1/model.safetensors:48
+busenv selfplay $guide --set $search seed=2 samples=197000 --out $runs/games-2 &
+busenv selfplay $guide --set $search seed=3 samples=210000 --out $runs/games-3
+wait
+busenv fit $runs/games-2 $runs/games-3 --set $fit init_from=$runs/network-1/model.safetensors seed=4 \
+  epochs=4 threads=1 temperature=0 rate_games=400 --out $runs/network-2
