@@ -8,7 +8,7 @@ from typing import Any
 import griffe
 
 # A line after the end of a sentence, and a field at the beginning of a paragraph.
-SENTENCE = re.compile(r"(?<=[.:)]\n)(?=[^>\s])")
+SENTENCE = re.compile(r"(?<=[.)]\n)(?=[^>\s])")
 FIELD = re.compile(r"(\A|(?<=\n\n))([a-z_]\w*(?:, [a-z_]\w*)*): ")
 MEMBER = re.compile(r"    ([A-Z_]+) = (\d+)(?:  # (.*))?")
 
