@@ -123,8 +123,13 @@ def test_gae_of_numpy_arrays_is_that_of_tensors() -> None:
     stored = {"terminations": np.uint8, "seats": np.int8, "next_seats": np.uint8}
     others = arrays | {name: arrays[name].astype(dtype) for name, dtype in stored.items()}
     assert (compute_gae(**others, gamma=0.9, gae_lambda=0.5)[0] == advantages).all()
-    with pytest.raises(ValueError, match="seats has seats that are not 0 to 4, the columns"):
-        compute_gae(**arrays | {"seats": arrays["seats"] + 3}, gamma=0.9, gae_lambda=0.5)
+    for name in ("seats", "next_seats"):
+        wrong = arrays | {name: np.full_like(arrays[name], 5)}
+        with pytest.raises(ValueError, match=f"{name} has another seat than 0 to 4, the columns"):
+            compute_gae(**wrong, gamma=0.9, gae_lambda=0.5)
+    wrong = arrays | {"seats": np.full_like(arrays["seats"], -1)}
+    nobody = np.zeros_like(arrays["terminations"])
+    assert not compute_gae(**wrong, gamma=0.9, gae_lambda=0.5, is_learners=nobody)[1].any()
     arrays["rewards"] = arrays["rewards"][..., 0]
     with pytest.raises(ValueError, match=r"\(30, 8\).* rewards of every seat"):
         compute_gae(**arrays, gamma=0.9, gae_lambda=0.5)

@@ -18,7 +18,7 @@ Model = tuple[bytes, bytes]  # content of weights and card
 
 
 def file_hashes(specs: Iterable[str]) -> dict[str, str]:
-    """Return a SHA-256 by spec, of the files that it names; specs without files are left out."""
+    """Return, by spec, the SHA-256 of the files that it names; specs without files are left out."""
     hashes = {}
     for spec in specs:
         if paths := _files(parse_spec(spec)):

@@ -37,8 +37,9 @@ COMMANDS = {command.name: command for group in GROUPS.values() for command in gr
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command.
 
-    arguments: by default those of the process, which Ctrl-C then ends with one line. Exits with
-    status 2 when the arguments are invalid, else with the status that the command returns.
+    arguments: by default those of the process; then Ctrl-C prints one line and exits with status
+    130. Exits with status 2 when the arguments are invalid, else with the status that the command
+    returns.
     """
     if arguments is not None:
         _run([*arguments])
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run_process()
     except KeyboardInterrupt:
         print("busenv: stopped", file=sys.stderr)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends compiled code in threads
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends threads
         sys.exit(INTERRUPTED)
 
 

@@ -62,16 +62,17 @@ def compute_gae(
     if is_bootstrapped is None:
         is_bootstrapped = xp.ones_like(terminations[0])
     is_bootstrapped = is_bootstrapped != 0
-    # The last column, `players`, takes what belongs to no trajectory.
-    seats, next_seats = (
-        xp.asarray(xp.where(is_in, array, players), dtype=xp.int64)
-        for is_in, array in ((is_learners, seats), (is_bootstrapped, next_seats))
-    )
-    for name, array in (("seats", seats), ("next_seats", next_seats)):
-        if bool(((array < 0) | (array > players)).any()):
+    seats, next_seats = (xp.asarray(array, dtype=xp.int64) for array in (seats, next_seats))
+    for name, array, is_in in (
+        ("seats", seats, is_learners), ("next_seats", next_seats, is_bootstrapped),
+    ):  # fmt: skip
+        if bool((is_in & ((array < 0) | (array >= players))).any()):
             raise ValueError(
-                f"{name} has seats that are not 0 to {players - 1}, the columns of rewards"
+                f"{name} has another seat than 0 to {players - 1}, the columns of rewards"
             )
+    # Steps that belong to no trajectory have an extra seat, `players`.
+    seats = xp.where(is_learners, seats, players)
+    next_seats = xp.where(is_bootstrapped, next_seats, players)
     # By game and seat.
     carried = xp.stack([xp.zeros_like(values[0])] * 4 * (players + 1)).reshape(4, games, -1)
     # Rewards until the seat's next decision; value and advantage of that; whether it is missing.

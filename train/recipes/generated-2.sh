@@ -1,6 +1,6 @@
 #!/bin/sh
 # The network generated-2, which plays boards of all sizes: imitation of uct:50, then of its own
-# search. One core takes about three hours.
+# search. Two cores take about two hours.
 set -e
 common="board=generated:mixed:train players=4,3,4,5"
 fit="$common network=board width=64 learning_rate=0.0015 rated=planner rate_every=1000000"

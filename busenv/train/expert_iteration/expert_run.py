@@ -255,7 +255,7 @@ def _check_games(folders: Sequence[str], players: Iterable[int], rules: Rules) -
             raise ValueError(f"{path} is damaged: expected the settings of self-play")
         if stored.get("rules") != rules.to_dict():
             raise ValueError(
-                f"{path.parent} has games by other rules; set rules to those of {path}"
+                f"{path.parent} contains games of other rules; set rules to those in {path}"
             )
         played |= {*map(str, stored["players"])}
     if played and played != {*map(str, players)}:
