@@ -98,6 +98,7 @@ def without_roundabouts(data: dict) -> None:
         (edit("sites/7/intersection", 36), "site 7: 'intersection' is 36; allowed: 0 to 35"),
         (edit("sites/7/zone", 0), "site 7: 'zone' is 0; allowed: 1, 2, 3"),
         (edit("sites/46/zone", 6), "site 46 is in zone 6, but zone 5 has no site"),
+        (edit("name", "a\ud800"), r"'name' is 'a\\ud800'; allowed: up to \d+ printable letters"),
         (edit("colour", 1), "the board has an unknown key 'colour'; allowed: name, source, inters"),
         (edit("sites/7/zones", 1), "site 7 has an unknown key 'zones'.*did you mean 'zone'"),
     ],

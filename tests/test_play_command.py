@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -83,7 +83,9 @@ def test_strangers_that_open_connections_do_not_stop_the_game(tmp_path: Path) ->
     with command(tmp_path, *("--seat", "me") * 3) as (_, link), ExitStack() as stack:
         page, port = PageClient(link), int(re.findall(r":(\d+)/", link)[0])
         for _ in range(600):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            last = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE))
+        with suppress(ConnectionResetError):
+            assert last.recv(1) == b""  # closed; an open connection would time out
         page.decide_first()
         assert len(page.nodes) > 1
         page.close()

@@ -128,8 +128,9 @@ def test_gae_of_numpy_arrays_is_that_of_tensors() -> None:
         with pytest.raises(ValueError, match=f"{name} has another seat than 0 to 4, the columns"):
             compute_gae(**wrong, gamma=0.9, gae_lambda=0.5)
     wrong = arrays | {"seats": np.full_like(arrays["seats"], -1)}
-    nobody = np.zeros_like(arrays["terminations"])
-    assert not compute_gae(**wrong, gamma=0.9, gae_lambda=0.5, is_learners=nobody)[1].any()
+    is_learners = np.zeros((30, 8), bool)  # so no seat matters
+    _, has_advantage = compute_gae(**wrong, gamma=0.9, gae_lambda=0.5, is_learners=is_learners)
+    assert not has_advantage.any()
     arrays["rewards"] = arrays["rewards"][..., 0]
     with pytest.raises(ValueError, match=r"\(30, 8\).* rewards of every seat"):
         compute_gae(**arrays, gamma=0.9, gae_lambda=0.5)

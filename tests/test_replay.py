@@ -283,6 +283,9 @@ def test_replay_writes_an_animation_with_a_frame_for_each_position(
     with Image.open(io.BytesIO(game_png(game))) as drawing:
         end = np.asarray(drawing.convert("RGB").resize((720, 480)), float)
     assert np.abs(shown - end).mean() < 3
+    wrong = tmp_path / "game.png"
+    assert "allowed: FILE.gif" in refusal(capsys, "replay", str(record), "--gif", str(wrong))
+    assert not wrong.exists()
     assert "remove --agent" in refusal(
         capsys, "replay", str(record), "--gif", str(out), "--agent", "uct:10"
     )

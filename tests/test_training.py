@@ -177,6 +177,20 @@ def test_a_finished_run_is_rated_again_only_if_its_ratings_change(
     run_training(changed, tmp_path, Console(quiet=True))
 
 
+def test_ctrl_c_before_a_run_begins_leaves_nothing_to_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    console, folder = Console(record=True, file=io.StringIO()), tmp_path / "run"
+    monkeypatch.setattr(training, "_make_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_training(SMALL_PPO, folder, console)
+    assert "To resume" not in console.export_text()
+    assert not folder.exists()
+
+
 def test_a_run_resumes_bit_for_bit_after_ctrl_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

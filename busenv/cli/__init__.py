@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run_process()
     except KeyboardInterrupt:
         print("busenv: stopped", file=sys.stderr)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends threads
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the process at once
         sys.exit(INTERRUPTED)
 
 

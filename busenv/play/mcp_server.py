@@ -47,8 +47,6 @@ class McpGame:
         """
         for seat in seats:
             _check("seat", seat, [ME, *self._allowed])
-            if seat != ME:
-                self._get_agent(seat).reset(seed)
         _check("edition", edition, [*EDITIONS])
         if not board.startswith(f"{PREFIX}:"):
             _check("board", board, [*board_names(), f"{PREFIX}:SIZE:SEED"])
