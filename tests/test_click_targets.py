@@ -1,10 +1,12 @@
 """Click targets: every legal action of whole games, and no other."""
 
+import dataclasses
 import random
 
 import pytest
 
 import busenv
+from busenv import Rules
 from busenv.game.actions import KINDS, BoardAction, Building, Move, Phase, decode, encode
 from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
@@ -101,7 +103,7 @@ def test_notes_state_the_effect_of_a_marker() -> None:
         placed = {c["action"]: c["note"] for target in targets for c in target["choices"]}
         return {BoardAction(action): note for action, note in placed.items() if action < 7}
 
-    while_one = "while the most buses of any player are 1"
+    while_one = "while no player has more than 1 bus"
     assert notes() == {
         BoardAction.LINE_EXPANSION: f"space A: up to 2 streets {while_one}",
         BoardAction.BUSES: "you will have 2 buses",
@@ -113,3 +115,16 @@ def test_notes_state_the_effect_of_a_marker() -> None:
     }
     game.step(BoardAction.PASSENGERS)
     assert notes()[BoardAction.PASSENGERS] == f"space B: no passenger {while_one}"
+
+
+def test_notes_state_that_a_marker_has_no_effect() -> None:
+    game = busenv.Game(3, Rules(bus_limit=1, line_markers=(2,) * 5), first_player=0, seed=1)
+    while game.phase != Phase.SELECT_ACTIONS:
+        game.step(game.legal_actions()[0])
+    emptied = dataclasses.replace(game.position(), supply=0, buildings=[0] * len(game.board.sites))
+    targets = click_targets(game.board, game.rules, emptied, game.legal_actions())
+    notes = {c["action"]: c["note"] for target in targets for c in target["choices"]}
+    assert notes[BoardAction.BUSES] == "no effect: you have the maximum of 1 bus"
+    assert notes[BoardAction.LINE_EXPANSION] == "no effect: no line marker is left"
+    assert notes[BoardAction.PASSENGERS] == "no effect: no passenger in supply is left"
+    assert notes[BoardAction.BUILDINGS] == "no effect: no free site is left"

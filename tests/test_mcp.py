@@ -34,6 +34,8 @@ def test_a_client_plays_a_game_by_tools() -> None:
             }
             assert "start_game starts one" in await call(client, "position", error=True)
             text = await call(client, "start_game", seats=["me", "greedy", "random"], seed=1)
+            assert "take_action" in text
+            assert "last line" not in text
             assert "Its rules" in text
             start = await call(client, "position")
             assert start.startswith("You are seat 0.")
@@ -58,6 +60,7 @@ def test_a_client_plays_a_game_by_tools() -> None:
             assert "seat 1 (greedy): " in after or "seat 2 (random): " in after
             assert "the game is over" in await call(client, "take_action", error=True, action="8")
             assert "the game is over" in await call(client, "hint", error=True)
+            assert "the game is over" in await call(client, "legal_actions", error=True)
             assert "You are seat 0" in await call(client, "undo")
             await call(client, "start_game", seats=["me"] * 5)
 
@@ -76,6 +79,8 @@ def test_agents_and_boards_outside_the_lists_are_refused(tmp_path: Path) -> None
                 text = await call(client, "start_game", error=True, seats=seats, **setting)
                 assert "allowed: " in text
             assert "allowed" in await call(client, "start_game", error=True, seats=["me"])
+            text = await call(client, "start_game", error=True, seats=["greedy"] * 3)
+            assert "name at least one seat 'me'" in text
             small = {"seats": ["me", "net:city-5", "me"], "board": "generated:small:1"}
             assert "trained on" in await call(client, "start_game", error=True, **small)
             for board in ("generated:huge:1", "generated:small:train", "generated:small:-1"):

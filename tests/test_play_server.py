@@ -38,7 +38,7 @@ def test_whole_game_by_messages(served: Served) -> None:
 
 
 def test_hint_analysis_and_chart(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "CHART_AGENT", "uct:5")
+    monkeypatch.setattr(analysis, "CHART_SIMULATIONS", 5)
     record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record()
     ply = len(record.actions) - 12
     page = served.open(served.begin("me", "me", "me", "me", record=record.to_json()))

@@ -223,7 +223,10 @@ def test_curves_of_equal_value_are_drawn_side_by_side() -> None:
         [float(y) for y in re.findall(r"[MV](?:[\d.]+ )?([\d.]+)H", way)] for way, _ in paths
     ]
     middle = (TOP + BOTTOM) / 2
-    assert heights == [[BOTTOM - 3, middle - 3, TOP - 3], [BOTTOM, TOP], [middle + 3]]
+    assert heights == [
+        [BOTTOM - 1.5, middle - 1.5, TOP - 1.5], [BOTTOM + 1.5, BOTTOM, TOP + 1.5],
+        [middle + 1.5, middle],
+    ]  # fmt: skip
     assert paths[2][0].startswith(f"M{44 + (426 - 44) * 2 / 3:.1f} ")
     labels = re.findall(r'r="9" fill="(#\w+)"', chart)
     assert labels == [SEAT_COLOURS[seat] for seat in (1, 0, 2)]

@@ -23,7 +23,6 @@ from busenv.common.worker_pool import end_workers, worker_pool
 from busenv.error_text import truncate
 
 MAX_AGENTS = 4  # cached in each worker; the trees of a search take up to 400 MB
-MAX_BEST_ACTIONS = 5
 GRACE_SECONDS = 1.0  # for a cancelled call to finish before its worker is replaced
 MESSAGE = 1000  # characters of an agent's error that pages show
 COLD_GRACE_SECONDS = 60.0  # of a worker's first call, which imports and compiles
@@ -60,7 +59,7 @@ def estimate(spec: str, context: str, games: list[Game]) -> list[PositionAnalysi
     analyses = []
     for game in games:
         chances, best_actions = agent.estimate(game)
-        analyses.append(PositionAnalysis(chances, best_actions[:MAX_BEST_ACTIONS], agent.simulated))
+        analyses.append(PositionAnalysis(chances, best_actions, agent.simulated))
     return analyses
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from busenv.play import agent_pool, serializers
 from busenv.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
-from busenv.play.catalogue import CHART_AGENT, agent_name, analyst_of
+from busenv.play.catalogue import CHART_SIMULATIONS, agent_name, analyst_of
 from busenv.play.game_tree import GameTree
 from busenv.render.chart import draw_chart, first_plies
 
@@ -69,6 +69,7 @@ async def analyse_game(
     known: the estimates by node, which this function completes. lock: of `known`, so that pages
     share the work.
     """
+    spec = f"{analyst_of(tree.board)}:{CHART_SIMULATIONS}"
     for node in variation:
         if tree.nodes[node].turn < 0:
             ranking = tree.position_game(node).ranking()
@@ -78,9 +79,8 @@ async def analyse_game(
         async with lock:
             nodes = [node for node in variation if node not in known][:CHART_BATCH]
             games = [tree.game(node) for node in nodes]
-            estimates = await analysts.call(
-                agent_pool.estimate, CHART_AGENT, f"{id(tree)} chart", games
-            )
+            context = f"{id(tree)} chart"
+            estimates = await analysts.call(agent_pool.estimate, spec, context, games)
             known |= dict(zip(nodes, estimates, strict=True))
         publish(_chart_message(tree, variation, known))
 
@@ -91,6 +91,7 @@ def _chart_message(
     chances = [known[node].chances if node in known else None for node in variation]
     return {
         "type": "chart",
+        "agent": agent_name(f"{analyst_of(tree.board)}:1000"),
         "variation": variation,
         "chances": [values and [round(value, 4) for value in values] for values in chances],
         "mistakes": _mistakes(tree, variation, known),
@@ -118,25 +119,24 @@ def _draw_chances(
 def _mistakes(
     tree: GameTree, variation: list[int], known: dict[int, PositionAnalysis]
 ) -> list[dict[str, Any]]:
-    """The decisions of each seat that lowered its chance to win most."""
+    """The decisions of each seat that lowered its chance to win most, with better ones."""
     mistakes: list[dict[str, Any]] = []
     for before, after in itertools.pairwise(variation):
         node = tree.nodes[after]
         if node.forced or before not in known or after not in known:
             continue
+        best = next(iter(known[before].best_actions), (node.action, 0.0))[0]
+        played, better = (serializers.describe(tree, before, one) for one in (node.action, best))
         chances = [known[one].chances[node.seat] for one in (before, after)]
-        if chances[0] - chances[1] >= MIN_LOSS:
-            best = next(iter(known[before].best_actions), (node.action, 0.0))[0]
+        if chances[0] - chances[1] >= MIN_LOSS and better != played:
             mistakes.append(
                 {
                     "node": after,
                     "seat": node.seat,
                     "before": round(chances[0], 4),
                     "after": round(chances[1], 4),
-                    "text": serializers.describe(tree, before, node.action),
-                    "better": serializers.describe(tree, before, best)
-                    if best != node.action
-                    else None,
+                    "text": played,
+                    "better": better,
                 }
             )
     mistakes.sort(key=lambda mistake: mistake["after"] - mistake["before"])

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 import busenv
 from busenv import EDITIONS, Game
 from busenv.agents import Agent, make_agent
-from busenv.envs.text.prompts import Prompts, get_prompts
+from busenv.envs.text.prompts import LISTED, Prompts, get_prompts
 from busenv.error_text import truncate
 from busenv.game.board_generator import PREFIX
 from busenv.game.board_specs import board_names
@@ -26,6 +26,7 @@ from busenv.schema import first_error
 
 AGENTS = ("random", "greedy", "planner", "uct:300", "net:city-5")  # that any client may name
 ME = "me"
+GAME_OVER = "the game is over; start_game starts another one"
 
 
 class McpGame:
@@ -42,11 +43,13 @@ class McpGame:
     ) -> str:
         """Start a game, replacing the current one, and return the rules and the position.
 
-        seats: 3 to 5 players by seat, "me" for your own seats, or names of agents. board: "city" or
-        "generated:SIZE:SEED", SIZE one of small, medium, city and large.
+        seats: 3 to 5 players by seat, "me" for your own seats, at least one, or names of agents.
+        board: "city" or "generated:SIZE:SEED", SIZE one of small, medium, city and large.
         """
         for seat in seats:
             _check("seat", seat, [ME, *self._allowed])
+        if ME not in seats:
+            raise ValueError(f"seats are {seats}; name at least one seat {ME!r}")
         _check("edition", edition, [*EDITIONS])
         if not board.startswith(f"{PREFIX}:"):
             _check("board", board, [*board_names(), f"{PREFIX}:SIZE:SEED"])
@@ -56,7 +59,8 @@ class McpGame:
             agent.reset(seed)
         self._play_agents(game, seats)
         self._game, self._seats = game, seats
-        return f"{self._prompts.instructions}\n{self.position()}"
+        rules = self._prompts.instructions.removesuffix(LISTED)
+        return f"{rules}Decide by take_action.\n\n{self.position()}"
 
     def position(self) -> str:
         """Describe the position, and your legal actions with their ids."""
@@ -69,6 +73,8 @@ class McpGame:
     def legal_actions(self) -> str:
         """List your legal actions as "ID: words"."""
         game = self._running
+        if game.is_over:
+            raise ValueError(GAME_OVER)
         return "\n".join(f"{i}: {game.describe(i)}" for i in game.legal_actions())
 
     def take_action(self, action: str | int) -> str:
@@ -78,7 +84,7 @@ class McpGame:
         """
         game = self._running.clone()  # an agent that fails leaves the position unchanged
         if game.is_over:
-            raise ValueError("the game is over; start_game starts another one")
+            raise ValueError(GAME_OVER)
         game.step(self._prompts.read(game, str(action)))
         lines = self._play_agents(game, self._seats)
         self._game = game

@@ -24,6 +24,7 @@ from busenv.render.phrases import (
     describe_move,
     headline,
     headline_seat,
+    merge_moves,
     remaining,
 )
 from busenv.render.pieces import BUILDINGS
@@ -35,16 +36,17 @@ DRAWING = {  # panels_from: the first part of the panels
     "panels_from": "frames",
     "buildings": {kind.name.lower(): BUILDINGS[kind] for kind in Building},
 }
+MAX_BEST_MOVES = 5  # of an estimate
 PROMPTS = {
-    Phase.SETUP_BUILDINGS: "Choose a site for one of your first buildings",
+    Phase.SETUP_BUILDINGS: "Choose a site for your next building",
     Phase.SETUP_FIRST_LINE: "Choose the first street of your line",
     Phase.SETUP_SECOND_LINE: "Choose the second street of your line",
     Phase.SELECT_ACTIONS: "Place a marker on an action",
     Phase.LINE_EXPANSION: "Choose a street to extend your line",
-    Phase.PASSENGERS: "Divide the arriving passengers between the two stations",
+    Phase.PASSENGERS: "Choose how many of the arriving passengers each station receives",
     Phase.BUILDINGS: "Choose a site to build on",
     Phase.CLOCK: "Let time advance, or stop it and take a time stone",
-    Phase.PICK_UP: "Choose where a bus picks up a passenger",
+    Phase.PICK_UP: "Choose where your next bus picks up a passenger",
     Phase.SET_DOWN: "Choose where the bus sets the passenger down",
 }
 
@@ -124,7 +126,7 @@ def _prompt(position: Position, node: GameNode) -> str:
     """What the seat to decide has to do."""
     text = PROMPTS[position.phase]
     if position.phase in POWER_WORDS and (left := remaining(position)) > 1:
-        text += f", {count(left, POWER_WORDS[position.phase])} to go"
+        text += f" ({count(left, POWER_WORDS[position.phase])} left)"
     may_pass = position.phase == Phase.SELECT_ACTIONS and position.placed[node.turn] >= 2
     return text + (", or pass" if may_pass else "")
 
@@ -182,17 +184,18 @@ def describe(tree: GameTree, node: int, action: int) -> str:
 def estimate(tree: GameTree, node: int, value: PositionAnalysis) -> dict[str, Any]:
     """An agent's estimate of the position at a node; its best moves with their shapes."""
     position = tree.position_game(node).position()
+    moves = merge_moves(tree.board, position, value.best_actions)
     return {
         "node": node,
         "chances": [round(chance, 4) for chance in value.chances],
         "best_moves": [
             {
                 "action": action,
-                "text": describe_move(tree.board, position, action),
+                "text": words,
                 "share": round(share, 4),
                 **target_shapes(tree.board, tree.start.rules, position, action),
             }
-            for action, share in value.best_actions
+            for words, action, share in moves[:MAX_BEST_MOVES]
             if share >= MIN_SHARE
         ],
     }

@@ -76,17 +76,22 @@ def _y(value: float, low: float, high: float) -> float:
 
 
 def _curves(curves: Sequence[Curve], low: float, high: float) -> list[str]:
-    """Draw the curves, each a little lower than the one before, so that equal values are seen."""
-    middle = (len(curves) - 1) / 2
+    """Draw the curves; those of equal value are shifted, so that each is seen."""
+    heights = [_heights(values, low, high) for values in zip(*curves, strict=True)]
     return [
-        f'<path d="{_path([_height(v, low, high, (seat - middle) * OFFSET) for v in curve])}" '
+        f'<path d="{_path(curve)}" '
         f'class="line" stroke="{SEAT_COLOURS[seat]}" stroke-width="3" stroke-linecap="square"/>'
-        for seat, curve in enumerate(curves)
+        for seat, curve in enumerate(zip(*heights, strict=True))
     ]
 
 
-def _height(value: float | None, low: float, high: float, offset: float) -> float | None:
-    return None if value is None else round(_y(value, low, high) + offset, 1)
+def _heights(values: Sequence[float | None], low: float, high: float) -> list[float | None]:
+    """Return the heights of the curves at one ply."""
+    heights: list[float | None] = []
+    for seat, value in enumerate(values):
+        shift = values[:seat].count(value) - (values.count(value) - 1) / 2
+        heights.append(None if value is None else round(_y(value, low, high) + OFFSET * shift, 1))
+    return heights
 
 
 def _path(heights: Sequence[float | None]) -> str:

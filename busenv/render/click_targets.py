@@ -168,10 +168,21 @@ def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
     if action in SINGLE_NOTES:
         return SINGLE_NOTES[action]
     if action == BoardAction.BUSES:
-        return f"you will have {count(min(buses + 1, rules.bus_limit), 'bus')}"
+        if buses >= rules.bus_limit:
+            return f"no effect: you have the maximum of {count(rules.bus_limit, 'bus')}"
+        return f"you will have {count(buses + 1, 'bus')}"
     if action == BoardAction.VRROOOMM:
         own = f"each of your {buses} buses" if buses > 1 else "your bus"
         return f"space {SPACE_LETTERS[space]}: {own} carries one passenger"
     power = rules.power(action, num_players=position.num_players, most_buses=most, space=space)
+    left, piece = {
+        BoardAction.LINE_EXPANSION: (position.line_markers[seat], "line marker"),
+        BoardAction.PASSENGERS: (position.supply, "passenger in supply"),
+        BoardAction.BUILDINGS: (position.buildings.count(-1), "free site"),
+    }[action]
+    if left == 0:
+        return f"no effect: no {piece} is left"
+    power = power if left is None else min(power, left)
     words = f"up to {count(power, POWER_UNITS[action])}" if power else f"no {POWER_UNITS[action]}"
-    return f"space {SPACE_LETTERS[space]}: {words} while the most buses of any player are {most}"
+    limit = count(most, "bus")
+    return f"space {SPACE_LETTERS[space]}: {words} while no player has more than {limit}"

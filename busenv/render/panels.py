@@ -175,11 +175,12 @@ def _player(position: Position, seat: int) -> str:
 
 
 def _status(position: Position, seat: int) -> str:
-    """Return a player's rank at the end, or that the player has passed."""
+    """Return a player's rank at the end, or why the player selects no more actions."""
     if position.phase == Phase.OVER:
         return RANKS[position.ranking[seat]]
-    passed = position.phase == Phase.SELECT_ACTIONS and seat not in position.choosing
-    return "passed" if passed else ""
+    if position.phase != Phase.SELECT_ACTIONS or seat in position.choosing:
+        return ""
+    return "passed" if position.action_markers[seat] else "out"
 
 
 def highlight_player(players: int, seat: int) -> str:

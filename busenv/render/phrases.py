@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, Building, Phase, decode, describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
@@ -83,6 +85,22 @@ def describe_move(board: Board, position: Position, action: int) -> str:
     if kind == "split":
         return "passengers: " + split_words(board, position, subject)
     return describe_action(board, action)
+
+
+def merge_moves(
+    board: Board, position: Position, shares: Iterable[tuple[int, float]]
+) -> list[tuple[str, int, float]]:
+    """Sum the shares of actions that `describe_move` describes in the same words.
+
+    shares: (action, share), best first. Returns (words, first action, share), best first.
+    """
+    moves: dict[str, tuple[int, float]] = {}
+    for action, share in shares:
+        words = describe_move(board, position, action)
+        first, total = moves.get(words, (action, 0.0))
+        moves[words] = first, total + share
+    merged = [(words, *move) for words, move in moves.items()]
+    return sorted(merged, key=lambda move: -move[2])
 
 
 def split_words(board: Board, position: Position, to_first: int) -> str:

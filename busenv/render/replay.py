@@ -18,14 +18,14 @@ from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
 from busenv.render.chart import draw_chart, first_plies
-from busenv.render.phrases import ENDING_WORDS, describe_move, headline, headline_seat
+from busenv.render.phrases import ENDING_WORDS, describe_move, headline, headline_seat, merge_moves
 from busenv.render.pieces import pieces_style
 from busenv.render.svg import CITY, PANELS, describe_last, draw_map, draw_panels, join_parts
 
 Estimate = tuple[list[float], list[tuple[int, float]]]
 """Probabilities to win by seat, and (action, probability) pairs; either can be empty."""
 
-MAX_BEST_ACTIONS = 3
+MAX_BEST_MOVES = 3
 MIN_SHARE = 0.005  # of a best action: the least that rounds to 1%
 
 
@@ -124,12 +124,14 @@ def _estimate_data(
 ) -> dict[str, Any]:
     """Return an estimate for the page; best moves are words, share, and whether it was played."""
     chances, best_actions = estimate
-    shown = [(action, share) for action, share in best_actions if share >= MIN_SHARE]
+    moves = merge_moves(board, position, best_actions)
+    words_played = describe_move(board, position, played)
     return {
         "chances": [round(chance, 4) for chance in chances],
         "best_moves": [
-            [describe_move(board, position, action), round(share, 4), action == played]
-            for action, share in shown[:MAX_BEST_ACTIONS]
+            [words, round(share, 4), words == words_played]
+            for words, _, share in moves[:MAX_BEST_MOVES]
+            if share >= MIN_SHARE
         ],
     }
 

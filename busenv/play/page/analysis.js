@@ -78,7 +78,7 @@ export function clearAnalysis(text) {
  * the chart or on a mistake. */
 export function showChart(message, yours, viewNode) {
   latest = message;
-  const { variation, mistakes, svg } = latest, last = variation.length - 1;
+  const { variation, mistakes, svg, agent } = latest, last = variation.length - 1;
   if (svg) $("curves").innerHTML = svg;
   else $("curves").replaceChildren(element("p", "Searching…", "help"));
   const chart = $("curves").querySelector(".chart");
@@ -88,10 +88,10 @@ export function showChart(message, yours, viewNode) {
     for (const mistake of mistakes) markMistake(chart, mistake);
   }
   const isYours = ({ seat }) => yours.includes(seat);
-  $("mistakes").replaceChildren(
+  const others = yours.length ? "Costliest decisions of the others" : "Costliest decisions";
+  $("mistakes").replaceChildren(element("p", `Estimated by ${agent}.`, "help"),
     ...mistakeList("Your costliest decisions", mistakes.filter(isYours), viewNode),
-    ...mistakeList("Costliest decisions of the others", mistakes.filter((one) => !isYours(one)),
-      viewNode));
+    ...mistakeList(others, mistakes.filter((one) => !isYours(one)), viewNode));
 }
 
 export function clearChart() {
@@ -120,9 +120,9 @@ function mistakeList(title, mistakes, viewNode) {
 
 function mistakeButton({ node, seat, before, after, text, better }, viewNode) {
   const button = element("button"), ply = latest.variation.indexOf(node);
-  button.append(seatBadge(seat), ` −${percent(before - after)} at ${ply}: ${text}`);
-  const chances = `chance ${percent(before)}, then ${percent(after)}`;
-  button.append(element("small", better ? `better: ${better} (${chances})` : chances));
+  button.append(seatBadge(seat), ` Move ${ply}: ${text}`);
+  const cost = `cost ${percent(before - after)} (${percent(before)} → ${percent(after)})`;
+  button.append(element("small", `${cost}. Better: ${better}`));
   button.onclick = () => viewNode(node);
   return button;
 }
