@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+import busenv
 from tests.support.browser_player import FIXED_START, Player
 from tests.support.play_client import Served
 
@@ -84,13 +85,12 @@ def test_hint_analysis_and_chart_on_the_page(served: Served, player: Callable[..
     page.click("#analyse")
     assert page.is_hidden("#analysis")
     assert page.locator(".marks .mark").count() == 0
-    me.my_turn()
-    me.choose(me.targets()[0])
-    me.my_turn()
+    record = busenv.Game.load(busenv.__path__[0] + "/pictures/game.json").record().to_json()
+    page.goto(served.origin + served.begin("me", "me", "me", "me", record=record))
     page.click("#chart")
     page.locator("#mistakes button").first.wait_for()
     assert page.locator("#curves .mistake").count() == page.locator("#mistakes button").count()
     text = page.inner_text("#mistakes button >> nth=0")
     page.click("#mistakes button >> nth=0")
-    ply = int(re.search(r"at (\d+):", text)[1])
+    ply = int(re.search(r"Move (\d+):", text)[1])
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()

@@ -141,11 +141,13 @@ def _result(position: Position) -> dict[str, Any]:
     }
 
 
-def init(participant: Participant, host_info: dict[str, Any]) -> dict[str, Any]:
+def init(game: GameSession, participant: Participant, host_info: dict[str, Any]) -> dict[str, Any]:
     """The first message to a page. host_info: the links, which only the host receives."""
     return {
         "type": "init",
         **DRAWING,
+        "edition": game.tree.start.rules.name,
+        "board": game.tree.board.name,
         "you": {"role": participant.role, "seats": [*participant.seats]},
         **(host_info if participant.role == "host" else {"links": None, "addresses": []}),
     }

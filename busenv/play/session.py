@@ -136,7 +136,7 @@ class Session:
 
     def connect(self, connection: Connection, host_info: dict[str, Any]) -> None:
         """Add a page and send it the whole game."""
-        connection.send(serializers.init(connection.participant, host_info))
+        connection.send(serializers.init(self.game, connection.participant, host_info))
         self._send_tree(connection)
         self.send_view(connection, self.game.node)
         self.connections.add(connection)

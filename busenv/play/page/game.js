@@ -34,6 +34,7 @@ const handlers = {
     clearMoves();
     for (const id of ["undo", "redo", "pause", "speed", "jump"])
       $(id).hidden = init.you.role !== "host";
+    $("edition").textContent = `This game: edition ${init.edition}, board ${init.board}.`;
     $("hint").hidden = $("analyse").hidden = init.you.role === "spectator";
     $("invite").hidden = $("new").hidden = !init.links;
     if (init.you.seats.length) offerTour();

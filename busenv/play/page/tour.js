@@ -8,10 +8,10 @@ const STEPS = [
   ["#city", "The city. Passengers live at the numbered intersections and want to go to a house, an office "
     + "or a pub, whichever the clock shows. Your line decides which of them your buses reach."],
   ["#city", "Your choices are highlighted in your colour. Point at one to read what it does, click to "
-    + "play it. On a touch screen tap twice."],
+    + "play it. On a touch screen, tap once to read and again to confirm."],
   ["#panels", "The action board. Every round the players place markers here, at least two each. The "
     + "actions are resolved from top to bottom; point at a row to read what your marker will do."],
-  ["#panels", "Below are the players with their markers, buses, deliveries and stones. M, the largest "
+  ["#panels", "Below are the players with their points, stones, buses and markers. M, the largest "
     + "number of buses of any player, is the power of space A; each later space has one less."],
   [".controls", "Undo takes back your last decision, Hint shows a good move, and Analysis shows every "
     + "player's chance to win."],
