@@ -33,22 +33,7 @@ NOTEBOOKS = {
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
 # Packages with a page of the API reference.
-REFERENCE = (
-    "busenv",
-    "busenv.core",
-    "busenv.game",
-    "busenv.batch",
-    "busenv.envs",
-    "busenv.render",
-    "busenv.heuristics",
-    "busenv.networks",
-    "busenv.search",
-    "busenv.agents",
-    "busenv.train",
-    "busenv.evaluation",
-    "busenv.play",
-    "busenv.cli",
-)
+REFERENCE = re.findall(r"- (busenv[.\w]*): reference/", (ROOT / "mkdocs.yml").read_text())
 SCRIPT = re.compile(r"^\[`(\w+/\w+\.py)`\]\([^)]*\)$", re.MULTILINE)  # alone on its line
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
