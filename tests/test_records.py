@@ -97,7 +97,7 @@ def test_a_wrong_record_is_refused(change, message: str, tmp_path) -> None:  # t
 def test_text_that_is_no_record_is_refused(text: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "game.json"
     path.write_text(text)
-    with pytest.raises(RecordError, match="not a game record"):
+    with pytest.raises(RecordError, match=r"game\.json.*not a game record"):
         Game.load(path)
 
 

@@ -8,11 +8,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from busenv import Board, Building, Game, Position, Record, RecordError
+from busenv import Board, Building, Game, Position, Record
 from busenv.common.runs import RunError
 from busenv.error_text import printable
 from busenv.game.board_specs import recorded_board
-from busenv.io import read_bounded
 from busenv.render.game_drawing import game_text
 from busenv.render.phrases import ENDING_WORDS, STEP_WORDS, count, headline
 
@@ -50,7 +49,7 @@ def load_recorded_game(source: str | Path, board: str | Path | Board | None = No
     name, colon, number = source.rpartition(":")
     if Path(source).exists() or not (colon and number.isdecimal()):
         if Path(source).suffix != ".jsonl":
-            record = Record.from_json(read_bounded(source, RecordError))
+            record = Record.load(source)
             return RecordedGame(record, recorded_board(record.board, board))
         name, number = source, ""
     elif Path(name).suffix != ".jsonl":

@@ -20,7 +20,7 @@ from busenv.game.position import ENDINGS, Position, read_position
 from busenv.game.record import Record
 from busenv.game.rules import Rules, as_rules, check_players
 from busenv.game.states import copy_state, illegal_action, new_state, state_of
-from busenv.io import read_bounded, write_whole
+from busenv.io import write_whole
 from busenv.validation import check_seed, check_whole
 
 
@@ -169,7 +169,7 @@ class Game:
         Raises OSError for a file that cannot be read, RecordError for a file without a record and
         as `from_record` does.
         """
-        return cls.from_record(Record.from_json(read_bounded(path, RecordError)), board)
+        return cls.from_record(Record.load(path), board)
 
     def _begin(
         self,

@@ -6,6 +6,7 @@ import json
 import struct
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from busenv.errors import RecordError
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules
-from busenv.io import check_length, is_int
+from busenv.io import check_length, is_int, read_bounded
 
 FORMAT = "busenv-game"
 VERSION = 2
@@ -112,6 +113,15 @@ class Record:
     def from_json(cls, text: str | bytes) -> Record:
         """Read a record from JSON text; RecordError names what is wrong."""
         return cls.from_dict(_parse_json(text))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Record:
+        """Read a record from a JSON file; RecordError names the file and what is wrong."""
+        text = read_bounded(path, RecordError)
+        try:
+            return cls.from_json(text)
+        except RecordError as error:
+            raise RecordError(f"{path}: {error}") from None
 
     def to_bytes(self) -> bytes:
         """Return the record in compact form: a JSON head, two bytes per action, and a checksum."""
