@@ -90,15 +90,15 @@ async function loadRecord() {
   showError("");
   try {
     const text = await file.text(), { players, board } = JSON.parse(text);
-    if (!options.players.includes(players)) throw new Error(`it has ${players} players`);
+    if (!options.players.includes(players)) throw new Error();
     [record, recordBoard] = [text, board.name];
     for (const id of RECORD_FIELDS) $(id).disabled = true;
     setSeatCount(players);
     disableCityAgents();
     $("remove-record").hidden = false;
-  } catch (error) {
+  } catch {
     removeRecord();
-    showError(`This file is not a record: ${error.message}`);
+    showError("This file is not a game record.");
   }
 }
 
@@ -136,7 +136,7 @@ function listGames() {
     const row = element("div", "", "game"), link = element("a", game.headline);
     const remove = element("button", "Delete");
     link.href = game.link;
-    link.append(element("small", `${game.created}, ${game.ply} moves: ${game.seats.join(", ")}`));
+    link.append(element("small", `${game.created}, ${game.ply} move${game.ply === 1 ? "" : "s"}: ${game.seats.join(", ")}`));
     remove.type = "button";
     remove.onclick = () => deleteGame(game, remove);
     row.append(link, remove);
