@@ -10,7 +10,7 @@ from busenv import Rules
 from busenv.game.actions import KINDS, BoardAction, Building, Move, Phase, decode, encode
 from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
-from busenv.render.phrases import describe_move
+from busenv.render.phrases import describe_move, merge_moves
 from busenv.render.svg import CITY, PANELS
 from tests.support.positions import at_passengers
 
@@ -128,3 +128,20 @@ def test_notes_state_that_a_marker_has_no_effect() -> None:
     assert notes[BoardAction.LINE_EXPANSION] == "no effect: no line marker is left"
     assert notes[BoardAction.PASSENGERS] == "no effect: no passenger in supply is left"
     assert notes[BoardAction.BUILDINGS] == "no effect: no free site is left"
+
+
+def test_moves_of_equal_words_are_merged() -> None:
+    game = busenv.Game(3, seed=1)
+    places = [(site.intersection, site.zone) for site in game.board.sites]
+    first = next(k for k, place in enumerate(places) if place in places[k + 1 :])
+    second = places.index(places[first], first + 1)
+    other = next(k for k, place in enumerate(places) if place != places[first])
+    pub = Building.PUB
+    actions = [encode(game.board, Move("build", site, pub)) for site in (other, first, second)]
+    shares = zip(actions, (0.4, 0.35, 0.25), strict=True)
+    position = game.position()
+    words = [describe_move(game.board, position, action) for action in actions]
+    assert merge_moves(game.board, position, shares) == [
+        (words[1], actions[1], pytest.approx(0.6)),
+        (words[0], actions[0], 0.4),
+    ]
