@@ -19,7 +19,7 @@ from busenv.render import game_svg, game_text
 from busenv.render.click_targets import click_targets
 from busenv.render.layout import WIDTH, rim, scaled_layout
 from busenv.render.map_drawing import FIRST_END, ROAD, passengers
-from busenv.render.panels import PANEL_WIDTH, space_centre
+from busenv.render.panels import PANEL_WIDTH, draw_players, space_centre
 from busenv.render.panels import X as PANELS_X
 from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, headline
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL
@@ -254,3 +254,14 @@ def test_render_modes_of_the_environments(monkeypatch: pytest.MonkeyPatch) -> No
     assert {*env.metadata["render_modes"]} == {"ansi", "rgb_array", "human"}
     check_env(env)  # in every mode
     env.close()
+
+
+def test_a_player_without_markers_is_out_and_not_passed() -> None:
+    game = played(3, seed=1)
+    now = at_ply(game, 0)
+    while now.phase != Phase.SELECT_ACTIONS:
+        now.step(now.legal_actions()[0])
+    position = dataclasses.replace(now.position(), choosing=[0], action_markers=[3, 0, 2])
+    rows = draw_players(position)
+    assert ["passed" in row for row in rows] == [False, False, True]
+    assert [">out<" in row for row in rows] == [False, True, False]
