@@ -10,6 +10,7 @@ import pytest
 
 import busenv
 from busenv import cli
+from busenv.cli.command import new_folder
 from tests.support.commands import refusal
 from tests.support.tables import help_text
 
@@ -105,3 +106,12 @@ def test_info_reports_versions_board_and_speed(capsys: pytest.CaptureFixture) ->
     out = capsys.readouterr().out
     for word in ("numba", "36 intersections", "capstone-2024", "million decisions per second"):
         assert word in out
+
+
+def test_commands_that_start_together_get_different_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folders = [new_folder("rate") for _ in range(3)]
+    assert len({*folders}) == 3
+    assert all(folder.is_dir() for folder in folders)

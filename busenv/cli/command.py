@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import itertools
 import textwrap
 import time
 from collections.abc import Callable
@@ -139,8 +141,23 @@ def folder(text: str) -> Path:
 
 
 def new_folder(command: str) -> Path:
-    """Return a new run folder, named after the command and the time."""
-    return Path("runs") / time.strftime(f"{command}-%Y%m%d-%H%M%S")
+    """Create a run folder, named after the command and the time; it is removed if it stays empty.
+
+    Commands that start in the same second get different folders.
+    """
+    name = time.strftime(f"{command}-%Y%m%d-%H%M%S")
+    for number in itertools.count(1):
+        path = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        with suppress(FileExistsError):
+            path.mkdir(parents=True)
+            break
+    atexit.register(_remove_if_empty, path.absolute())
+    return path
+
+
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        path.rmdir()
 
 
 def seed(text: str) -> int:
