@@ -182,7 +182,8 @@ def test_faults_of_this_machine_and_of_own_agents_are_no_forfeits(
 def test_specs_and_objects_are_rated_in_one_call() -> None:
     mine = Faulty("silent")
     closed = Faulty.closed
-    table = rate([mine, "random"], 20, against="greedy", players=3, seed=1)
+    with pytest.warns(UserWarning, match="18 of 36 games are forfeits"):
+        table = rate([mine, "random"], 20, against="greedy", players=3, seed=1)
     assert Faulty.closed == closed
     assert [*table.index] == ["silent", "random", "greedy"]
     assert table["games"].to_dict() == {"silent": 18, "random": 18, "greedy": 36}
@@ -193,10 +194,9 @@ def test_specs_and_objects_are_rated_in_one_call() -> None:
     ]
     with pytest.raises(ValueError, match="was trained on"):
         rate([make_agent("net:city-2"), "greedy"], 1, players=3, board="generated:small:1")
-    assert [*rate([Faulty("greedy")], 1, against="greedy", players=3).index] == [
-        "greedy (1)",
-        "greedy",
-    ]
+    with pytest.warns(UserWarning, match="9 of 9 games are forfeits"):
+        table = rate([Faulty("greedy")], 1, against="greedy", players=3)
+    assert [*table.index] == ["greedy (1)", "greedy"]
     with pytest.raises(TypeError, match="allowed: a sequence of specs and objects"):
         rate("greedy", against="random")
 
@@ -219,8 +219,27 @@ class Named:
 
 
 def test_an_agent_that_cannot_be_reset_forfeits() -> None:
-    table = rate([Named("")], 16, against="random")
+    with pytest.warns(UserWarning, match="16 of 16 games are forfeits"):
+        table = rate([Named("")], 16, against="random")
     assert table["forfeits"].to_dict() == {"mine": 16, "random": 0}
+
+
+def test_an_agent_forfeits_with_all_of_its_seats() -> None:
+    with pytest.warns(UserWarning, match="16 of 16 games are forfeits; the first: "):
+        table = rate(["random"], 16, against=Faulty("silent"))
+    assert table["won"].to_dict() == {"random": 1, "silent": 0}
+
+
+class First:
+    """Plays the first legal action."""
+
+    def act(self, game: Game) -> int:
+        return game.legal_actions()[0]
+
+
+def test_repeated_games_are_reported() -> None:
+    with pytest.warns(UserWarning, match="Only 12 of the 48 games are different"):
+        rate([First(), First()], 48)
 
 
 def test_ratings_in_several_threads_do_not_share_agents() -> None:

@@ -75,6 +75,8 @@ def _benchmark(args: argparse.Namespace) -> None:
     if not args.learners and (args.name or args.about or args.out):
         raise ValueError("--name, --about and --out need a learner or agents to measure")
     console = Console()
+    if args.add:
+        tables(all_results(args.add))  # raises ValueError for results that cannot be compared
     for path in add_results(args.add):
         print_path(console, "Added", path)
     own = [_measure(args, console)] if args.learners else []

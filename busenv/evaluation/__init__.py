@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +56,12 @@ def rate(
     seconds, such as `uct:0.1s`. games, players and more (`seed`, `rules`, `board`): of
     `busenv.evaluation.schedule.Schedule`, which balances seats. The columns are those of
     `busenv.evaluation.tables.result_table`: share of games won with its interval, rank, points,
-    rating, milliseconds per decision and others. Raises ValueError for an unknown spec,
-    TypeError if `agents` is a single spec, and `busenv.common.runs.RunError` for fewer than two
-    agents.
+    rating, milliseconds per decision and others. Warns (UserWarning) of forfeits and of repeated
+    games. Raises ValueError for an unknown spec, TypeError if `agents` is a single spec, and
+    `busenv.common.runs.RunError` for fewer than two agents.
     """
     from busenv.evaluation.schedule import Schedule
-    from busenv.evaluation.tables import result_table, seat_rows
+    from busenv.evaluation.tables import repetition_warning, result_table, seat_rows
     from busenv.evaluation.tournament import play_games
 
     if isinstance(agents, str):
@@ -87,5 +88,13 @@ def rate(
     def build(spec: str) -> Any:
         return objects[spec] if spec in objects else make_agent(spec)
 
-    played = play_games(schedule, range(schedule.total), build=build)
-    return result_table(seat_rows([game for some in played for game in some]), schedule)
+    parts = play_games(schedule, range(schedule.total), build=build)
+    played = [game for part in parts for game in part]
+    if forfeits := [game["forfeit"]["why"] for game in played if game["forfeit"]]:
+        warnings.warn(
+            f"{len(forfeits)} of {len(played)} games are forfeits; the first: {forfeits[0]}",
+            stacklevel=2,
+        )
+    elif repetition := repetition_warning(played):
+        warnings.warn(repetition, stacklevel=2)
+    return result_table(seat_rows(played), schedule)

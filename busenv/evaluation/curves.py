@@ -121,7 +121,7 @@ def draw_curves(
             axes.grid(alpha=0.3)
         columns[0].set_ylabel("games won")
     handles, labels = rows[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=1, frameon=False)
     save_png(figure, path)
 
 

@@ -64,7 +64,7 @@ def read_games(path: Path) -> list[dict[str, Any]]:
         raise RunError(str(error)) from error
 
 
-def ranking(standing: list[int], forfeiter: int | None) -> list[int]:
-    """Return the rank by seat, 0 for the winner; a seat that forfeits is last."""
-    order = sorted(range(len(standing)), key=lambda seat: (seat == forfeiter, standing[seat]))
+def ranking(standing: list[int], forfeits: list[bool]) -> list[int]:
+    """Return the rank by seat, 0 for the winner; seats that forfeit are last."""
+    order = sorted(range(len(standing)), key=lambda seat: (forfeits[seat], standing[seat]))
     return [order.index(seat) for seat in range(len(standing))]

@@ -18,8 +18,8 @@ from busenv.error_text import truncate
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import (
     anchor_of,
-    different_games,
     pair_table,
+    repetition_warning,
     result_table,
     seat_rows,
     seat_table,
@@ -66,7 +66,7 @@ def write_report(
         text = table.round(6).to_csv(lineterminator="\n")
         write_whole(folder / f"{name}.csv", text)
     _draw(folder, results, turns, schedule)
-    warning = _warning(different_games(games), schedule)
+    warning = repetition_warning(games)
     write_whole(folder / "report.md", _markdown(tables, schedule, warning))
     return Report(results, tables, warning)
 
@@ -175,15 +175,6 @@ def _title(schedule: Schedule) -> str:
     board = "" if schedule.board == "city" else f", {boards} {schedule.board}"
     games = f"{schedule.total:,} games, {schedule.players} players"
     return f"{games}, {schedule.rules}{board}, seed {schedule.seed}"
-
-
-def _warning(different: int, schedule: Schedule) -> str:
-    if different == schedule.total:
-        return ""
-    return (
-        f"Only {different:,} of the {schedule.total:,} games are different: deterministic agents "
-        "repeat them. The intervals assume independent games and are too narrow."
-    )
 
 
 def _draw(folder: Path, results: pd.DataFrame, turns: pd.DataFrame, schedule: Schedule) -> None:

@@ -49,6 +49,17 @@ def different_games(games: list[dict[str, Any]]) -> int:
     return len({rotated(game) for game in games})
 
 
+def repetition_warning(games: list[dict[str, Any]]) -> str:
+    """Describe how many games are repetitions; "" if none is."""
+    different = different_games(games)
+    if different == len(games):
+        return ""
+    return (
+        f"Only {different:,} of the {len(games):,} games are different: deterministic agents "
+        "repeat them. The intervals assume independent games and are too narrow."
+    )
+
+
 def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int | None = 1) -> pd.DataFrame:
     """Return one row per entrant, by label.
 

@@ -139,12 +139,14 @@ def play_game(
         forfeit = {"seat": seat, "ply": len(game.history), "why": _reason(error)}
         if keys[seat] in _agents:
             _agents.pop(keys[seat]).close()
+    # An agent in several seats forfeits with all of them, so that it cannot win the game.
+    forfeits = [forfeit is not None and entrant == entrants[seat] for entrant in entrants]
     return {
         "number": number,
         "agents": [schedule.labels[entrant] for entrant in entrants],
         "record": game.record().to_dict(),
         "points": game.points,
-        "ranking": ranking(game.ranking(), seat if forfeit else None),
+        "ranking": ranking(game.ranking(), forfeits),
         "forfeit": forfeit,
         "decisions": decisions,
         "timed": timed,

@@ -227,6 +227,11 @@ def _play_by_game(spec: str, players: int, folder: Path, workers: int) -> dict[s
         except RunError as error:
             resume = f"the same command with --out {folder.parent} resumes"
             raise RunError(f"{error.__cause__ or error}; {resume}") from error
+        if own["forfeits"]:
+            raise RunError(
+                f"{spec} forfeited {own['forfeits']:.0f} games against {bot}; their reasons are in "
+                f"{folder}"
+            )
         games = int(own["games"])
         counts[bot] = WinCount(games=games, wins=round(own["won"] * games), points=own["points"])
     return counts
