@@ -33,7 +33,7 @@ NOTEBOOKS = {
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
 # Packages with a page of the API reference.
-REFERENCE = re.findall(r"- (busenv[.\w]*): reference/", (ROOT / "mkdocs.yml").read_text())
+REFERENCE = re.findall(r"- (busenv[.\w]*): reference/", (ROOT / "mkdocs.yml").read_text("utf-8"))
 SCRIPT = re.compile(r"^\[`(\w+/\w+\.py)`\]\([^)]*\)$", re.MULTILINE)  # alone on its line
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 

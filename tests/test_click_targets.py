@@ -125,9 +125,9 @@ def test_notes_state_that_a_marker_has_no_effect() -> None:
     targets = click_targets(game.board, game.rules, emptied, game.legal_actions())
     notes = {c["action"]: c["note"] for target in targets for c in target["choices"]}
     assert notes[BoardAction.BUSES] == "no effect: you have the maximum of 1 bus"
-    assert notes[BoardAction.LINE_EXPANSION] == "no effect: no line marker is left"
-    assert notes[BoardAction.PASSENGERS] == "no effect: no passenger in supply is left"
-    assert notes[BoardAction.BUILDINGS] == "no effect: no free site is left"
+    assert notes[BoardAction.LINE_EXPANSION] == "no effect: no line markers are left"
+    assert notes[BoardAction.PASSENGERS] == "no effect: no passengers in the supply are left"
+    assert notes[BoardAction.BUILDINGS] == "no effect: no free sites are left"
 
 
 def test_moves_of_equal_words_are_merged() -> None:

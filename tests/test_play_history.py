@@ -89,8 +89,13 @@ def test_hint_analysis_and_chart_on_the_page(served: Served, player: Callable[..
     page.goto(served.origin + served.begin("me", "me", "me", "me", record=record))
     page.click("#chart")
     page.locator("#mistakes button").first.wait_for()
-    assert page.locator("#curves .mistake").count() == page.locator("#mistakes button").count()
-    text = page.inner_text("#mistakes button >> nth=0")
-    page.click("#mistakes button >> nth=0")
+    marks, buttons = page.evaluate(
+        "['#curves .mistake', '#mistakes button'].map(one => document.querySelectorAll(one).length)"
+    )
+    assert marks == buttons
+    text = page.evaluate(
+        "() => { const one = document.querySelector('#mistakes button');"
+        "one.click(); return one.innerText }"
+    )
     ply = int(re.search(r"Move (\d+):", text)[1])
     page.locator(f"#steps > :nth-child({ply + 1}) [aria-current]").wait_for()

@@ -13,6 +13,7 @@ from busenv.play.agent_pool import AgentPool, AgentTaskError, PositionAnalysis
 from busenv.play.catalogue import CHART_SIMULATIONS, agent_name, analyst_of
 from busenv.play.game_tree import GameTree
 from busenv.render.chart import draw_chart, first_plies
+from busenv.render.phrases import merge_moves
 
 UPDATE_SECONDS = 0.4  # between two messages about a position
 MAX_SECONDS = 60.0  # of the analysis of one position
@@ -91,7 +92,7 @@ def _chart_message(
     chances = [known[node].chances if node in known else None for node in variation]
     return {
         "type": "chart",
-        "agent": agent_name(f"{analyst_of(tree.board)}:1000"),
+        "agent": f"{analyst_of(tree.board)}:{CHART_SIMULATIONS}",
         "variation": variation,
         "chances": [values and [round(value, 4) for value in values] for values in chances],
         "mistakes": _mistakes(tree, variation, known),
@@ -119,16 +120,20 @@ def _draw_chances(
 def _mistakes(
     tree: GameTree, variation: list[int], known: dict[int, PositionAnalysis]
 ) -> list[dict[str, Any]]:
-    """The decisions of each seat that lowered its chance to win most, with better ones."""
+    """Return each seat's decisions that cost it the most chance to win, each with a better one."""
     mistakes: list[dict[str, Any]] = []
     for before, after in itertools.pairwise(variation):
         node = tree.nodes[after]
         if node.forced or before not in known or after not in known:
             continue
-        best = next(iter(known[before].best_actions), (node.action, 0.0))[0]
-        played, better = (serializers.describe(tree, before, one) for one in (node.action, best))
         chances = [known[one].chances[node.seat] for one in (before, after)]
-        if chances[0] - chances[1] >= MIN_LOSS and better != played:
+        best_actions = known[before].best_actions
+        if chances[0] - chances[1] < MIN_LOSS or not best_actions:
+            continue
+        position = tree.position_game(before).position()
+        better = merge_moves(tree.board, position, best_actions)[0][0]
+        played = serializers.describe(tree, before, node.action)
+        if better != played:
             mistakes.append(
                 {
                     "node": after,

@@ -35,8 +35,8 @@ CHART_SIMULATIONS = 200  # for each position of the chart of a game
 PREPARED = ("random", "greedy", "planner", "uct:2") + ("az:city-4:2",) * HAS_NETWORKS
 EDITION_DESCRIPTIONS = {
     "capstone-2024": "the newest rules",
-    "capstone-2019": "you may share any street of a line that ends where yours does, but not on "
-    "two streets in a row",
+    "capstone-2019": "you may share any street of a line that ends where yours does, but not two "
+    "streets in a row",
     "splotter-1999": "the first edition: 28 line markers for seats 0 to 2, 18 for seats 3 and 4; "
     "up to 20 buses; lines are shared as in capstone-2019",
     "condensed": "up to 20 buses, unlimited line markers",

@@ -43,7 +43,8 @@ class McpGame:
     ) -> str:
         """Start a game, replacing the current one, and return the rules and the position.
 
-        seats: 3 to 5 players by seat, "me" for your own seats, at least one, or names of agents.
+        seats: 3 to 5 entries, one per seat: "me" for a seat that you play (at least one), or the
+        name of an agent.
         board: "city" or "generated:SIZE:SEED", SIZE one of small, medium, city and large.
         """
         for seat in seats:
@@ -60,7 +61,7 @@ class McpGame:
         self._play_agents(game, seats)
         self._game, self._seats = game, seats
         rules = self._prompts.instructions.removesuffix(LISTED)
-        return f"{rules}Decide by take_action.\n\n{self.position()}"
+        return f"{rules}Call take_action to play one of your legal actions.\n\n{self.position()}"
 
     def position(self) -> str:
         """Describe the position, and your legal actions with their ids."""

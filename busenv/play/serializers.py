@@ -126,7 +126,8 @@ def _prompt(position: Position, node: GameNode) -> str:
     """What the seat to decide has to do."""
     text = PROMPTS[position.phase]
     if position.phase in POWER_WORDS and (left := remaining(position)) > 1:
-        text += f" ({count(left, POWER_WORDS[position.phase])} left)"
+        rest = "" if position.phase == Phase.PASSENGERS else " left"
+        text += f" ({count(left, POWER_WORDS[position.phase])}{rest})"
     may_pass = position.phase == Phase.SELECT_ACTIONS and position.placed[node.turn] >= 2
     return text + (", or pass" if may_pass else "")
 

@@ -76,7 +76,7 @@ def _y(value: float, low: float, high: float) -> float:
 
 
 def _curves(curves: Sequence[Curve], low: float, high: float) -> list[str]:
-    """Draw the curves; those of equal value are shifted, so that each is seen."""
+    """Draw the curves; those of equal or nearly equal value are shifted so that all are visible."""
     heights = [_heights(values, low, high) for values in zip(*curves, strict=True)]
     return [
         f'<path d="{_path(curve)}" '
@@ -87,9 +87,10 @@ def _curves(curves: Sequence[Curve], low: float, high: float) -> list[str]:
 
 def _heights(values: Sequence[float | None], low: float, high: float) -> list[float | None]:
     """Return the heights of the curves at one ply."""
+    places = [None if v is None else round(_y(v, low, high) / OFFSET) for v in values]
     heights: list[float | None] = []
     for seat, value in enumerate(values):
-        shift = values[:seat].count(value) - (values.count(value) - 1) / 2
+        shift = places[:seat].count(places[seat]) - (places.count(places[seat]) - 1) / 2
         heights.append(None if value is None else round(_y(value, low, high) + OFFSET * shift, 1))
     return heights
 

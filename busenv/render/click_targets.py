@@ -175,14 +175,15 @@ def _marker_note(rules: Rules, position: Position, action: BoardAction) -> str:
         own = f"each of your {buses} buses" if buses > 1 else "your bus"
         return f"space {SPACE_LETTERS[space]}: {own} carries one passenger"
     power = rules.power(action, num_players=position.num_players, most_buses=most, space=space)
-    left, piece = {
-        BoardAction.LINE_EXPANSION: (position.line_markers[seat], "line marker"),
-        BoardAction.PASSENGERS: (position.supply, "passenger in supply"),
-        BoardAction.BUILDINGS: (position.buildings.count(-1), "free site"),
+    pieces_left, pieces = {
+        BoardAction.LINE_EXPANSION: (position.line_markers[seat], "line markers"),
+        BoardAction.PASSENGERS: (position.supply, "passengers in the supply"),
+        BoardAction.BUILDINGS: (position.buildings.count(-1), "free sites"),
     }[action]
-    if left == 0:
-        return f"no effect: no {piece} is left"
-    power = power if left is None else min(power, left)
-    words = f"up to {count(power, POWER_UNITS[action])}" if power else f"no {POWER_UNITS[action]}"
-    limit = count(most, "bus")
-    return f"space {SPACE_LETTERS[space]}: {words} while no player has more than {limit}"
+    if pieces_left == 0:
+        return f"no effect: no {pieces} are left"
+    letter, unit = SPACE_LETTERS[space], POWER_UNITS[action]
+    if pieces_left is not None and pieces_left < power:
+        return f"space {letter}: up to {count(pieces_left, unit)}, the last"
+    words = f"up to {count(power, unit)}" if power else f"no {unit}"
+    return f"space {letter}: {words} while no player has more than {count(most, 'bus')}"
