@@ -47,7 +47,7 @@ def forfeited(line: dict[str, Any], plies: int, number: int) -> dict[str, Any]:
         "number": number,
         "record": record,
         "points": game.points,
-        "ranking": ranking(game.ranking(), loser),
+        "ranking": ranking(game.ranking(), [seat == loser for seat in range(game.num_players)]),
         "forfeit": {"seat": loser, "ply": plies, "why": "no answer"},
         "decisions": decided,
         "timed": decided,
