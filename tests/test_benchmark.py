@@ -14,6 +14,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from rich.console import Console
@@ -22,7 +23,7 @@ from busenv import Game, cli, load_board
 from busenv.agents import make_agent
 from busenv.common.runs import RunError
 from busenv.evaluation.agent_digest import agent_digest
-from busenv.evaluation.benchmark import benchmark_report, learners, measure, protocol
+from busenv.evaluation.benchmark import benchmark_report, learners, measure, protocol, results
 from busenv.evaluation.benchmark import exploit as exploiters
 from busenv.evaluation.benchmark.benchmark_report import (
     challenge_tables,
@@ -39,6 +40,7 @@ from busenv.evaluation.benchmark.results import (
     read_result,
 )
 from busenv.evaluation.curves import bootstrap_interval, format_mean
+from busenv.evaluation.rating_report import Report
 from busenv.observation import observe_games
 from busenv.train.ppo_run import PPORun
 from busenv.train.run_training import describe_training
@@ -176,6 +178,24 @@ def test_results_against_different_opponents_are_not_compared(tmp_path: Path) ->
     with pytest.raises(ValueError, match="ppo and mine cannot be compared: uct:100 played"):
         tables(results)
     assert len(tables([*results[:1], *all_results()])) == len(tables(all_results())) + 1
+
+
+def test_results_that_cannot_be_compared_are_not_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = result_of("mine", 0.5)
+    made["opponents"]["uct:100"] = "0123456789abcdef"
+    others = [write(tmp_path / f"{name}.json", result_of(name, 0.4)) for name in ("ppo", "best")]
+    paths = [str(path) for path in (*others, write(tmp_path / "mine.json", made))]
+    monkeypatch.setattr(results, "add_results", lambda _: pytest.fail("added"))
+    assert "mine cannot be compared" in refusal(capsys, "benchmark", "--add", *paths)
+
+
+def test_forfeits_stop_a_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = pd.DataFrame([{"games": 16, "won": 0.0, "points": 0.0, "forfeits": 3}])
+    monkeypatch.setattr(measure, "run_rating", lambda *_: Report(row, [], ""))
+    with pytest.raises(RunError, match="exec:mine forfeited 3 games against"):
+        measure._play_by_game("exec:mine", 4, tmp_path, 1)
 
 
 def test_tables_of_bundled_and_own_results(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_agents_and_boards_outside_the_lists_are_refused(tmp_path: Path) -> None
                 assert "allowed: " in text
             assert "allowed" in await call(client, "start_game", error=True, seats=["me"])
             text = await call(client, "start_game", error=True, seats=["greedy"] * 3)
-            assert "name at least one seat 'me'" in text
+            assert "no seat is 'me'; name at least one" in text
             small = {"seats": ["me", "net:city-5", "me"], "board": "generated:small:1"}
             assert "trained on" in await call(client, "start_game", error=True, **small)
             for board in ("generated:huge:1", "generated:small:train", "generated:small:-1"):

@@ -76,7 +76,8 @@ def _benchmark(args: argparse.Namespace) -> None:
         raise ValueError("--name, --about and --out need a learner or agents to measure")
     console = Console()
     if args.add:
-        tables(all_results(args.add))  # raises ValueError for results that cannot be compared
+        for make_tables in (tables, challenge_tables):
+            make_tables(all_results(args.add))  # ValueError for results that cannot be compared
     for path in add_results(args.add):
         print_path(console, "Added", path)
     own = [_measure(args, console)] if args.learners else []

@@ -70,7 +70,6 @@ async def analyse_game(
     known: the estimates by node, which this function completes. lock: of `known`, so that pages
     share the work.
     """
-    spec = f"{analyst_of(tree.board)}:{CHART_SIMULATIONS}"
     for node in variation:
         if tree.nodes[node].turn < 0:
             ranking = tree.position_game(node).ranking()
@@ -81,9 +80,13 @@ async def analyse_game(
             nodes = [node for node in variation if node not in known][:CHART_BATCH]
             games = [tree.game(node) for node in nodes]
             context = f"{id(tree)} chart"
-            estimates = await analysts.call(agent_pool.estimate, spec, context, games)
+            estimates = await analysts.call(agent_pool.estimate, _chart_agent(tree), context, games)
             known |= dict(zip(nodes, estimates, strict=True))
         publish(_chart_message(tree, variation, known))
+
+
+def _chart_agent(tree: GameTree) -> str:
+    return f"{analyst_of(tree.board)}:{CHART_SIMULATIONS}"
 
 
 def _chart_message(
@@ -92,7 +95,7 @@ def _chart_message(
     chances = [known[node].chances if node in known else None for node in variation]
     return {
         "type": "chart",
-        "agent": f"{analyst_of(tree.board)}:{CHART_SIMULATIONS}",
+        "agent": _chart_agent(tree),
         "variation": variation,
         "chances": [values and [round(value, 4) for value in values] for values in chances],
         "mistakes": _mistakes(tree, variation, known),

@@ -44,13 +44,13 @@ class McpGame:
         """Start a game, replacing the current one, and return the rules and the position.
 
         seats: 3 to 5 entries, one per seat: "me" for a seat that you play (at least one), or the
-        name of an agent.
-        board: "city" or "generated:SIZE:SEED", SIZE one of small, medium, city and large.
+        name of an agent. board: "city" or "generated:SIZE:SEED", SIZE one of small, medium, city
+        and large.
         """
         for seat in seats:
             _check("seat", seat, [ME, *self._allowed])
         if ME not in seats:
-            raise ValueError(f"seats are {seats}; name at least one seat {ME!r}")
+            raise ValueError(f"no seat is {ME!r}; name at least one")
         _check("edition", edition, [*EDITIONS])
         if not board.startswith(f"{PREFIX}:"):
             _check("board", board, [*board_names(), f"{PREFIX}:SIZE:SEED"])
