@@ -17,7 +17,7 @@ import numpy as np
 import busenv
 from busenv.common.plot_style import default_style, save_png
 from busenv.evaluation.benchmark.results import BUNDLED, read_result
-from busenv.evaluation.curves import bootstrap_interval
+from busenv.evaluation.curves import mean_interval
 from busenv.evaluation.replay_files import draw_record, write_animation
 from busenv.io import write_whole
 from experiments.claims import read_claims
@@ -67,7 +67,7 @@ def read_shares() -> dict[str, dict[str, Share]]:
         lines[line] = {}
         for opponent in runs[0].panel:
             shares = np.array([run.panel[opponent].share for run in runs])
-            lines[line][opponent] = (float(shares.mean()), *bootstrap_interval(shares))
+            lines[line][opponent] = (float(shares.mean()), *mean_interval(shares))
     claims = read_claims()
     for agent, line in NETWORKS.items():
         matches = {o: claims.get(f"{agent}/{o}/4") for o in OPPONENTS}

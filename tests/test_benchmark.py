@@ -39,7 +39,7 @@ from busenv.evaluation.benchmark.results import (
     make_entry,
     read_result,
 )
-from busenv.evaluation.curves import bootstrap_interval, format_mean
+from busenv.evaluation.curves import format_mean, mean_interval
 from busenv.evaluation.rating_report import Report
 from busenv.observation import observe_games
 from busenv.train.ppo_run import PPORun
@@ -118,13 +118,14 @@ def write(path: Path, made: dict[str, Any]) -> Path:
     return path
 
 
-def test_intervals_are_those_of_the_mean_over_runs() -> None:
-    assert bootstrap_interval(np.full(5, 0.45)) == (0.45, 0.45)
-    runs = np.array([0.3, 0.4, 0.5, 0.6, 0.7])
-    few, many = bootstrap_interval(runs), bootstrap_interval(np.tile(runs, 16))
-    assert few[0] < 0.5 < few[1]
-    assert many[1] - many[0] < (few[1] - few[0]) / 2
-    assert format_mean(runs[:1]) == "30.0%"  # a single run has no interval
+def test_intervals_contain_the_mean_in_95_percent_of_few_runs() -> None:
+    runs = np.random.default_rng(0).normal(0.5, 0.05, size=(4000, 5))
+    low, high = np.transpose([mean_interval(scores) for scores in runs])
+    assert ((low < 0.5) & (high > 0.5)).mean() == pytest.approx(0.95, abs=0.01)
+    assert mean_interval(np.full(5, 0.45)) == (0.45, 0.45)
+    assert mean_interval(np.array([0.0, 0.0, 0.02]))[0] == 0
+    assert mean_interval(np.array([1.0, 1.0, 0.98]))[1] == 1
+    assert format_mean(runs[0, :1]) == f"{runs[0, 0]:.1%}"  # a single run has no interval
 
 
 GAMES = "busenv-agents-v3 with 4 players has"

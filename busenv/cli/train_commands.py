@@ -174,7 +174,7 @@ COMMANDS = (
         _add_plot,
         _plot,
         "Draw the learning curves of training runs. Runs that differ in their seed only share a "
-        "line: their mean, with a 95% bootstrap interval over the runs.",
+        "line: their mean, with a 95% t interval over the runs.",
         EXTRAS,
     ),
     Command(
