@@ -21,7 +21,7 @@ from busenv.game.board import BOARDS
 from busenv.game.rules import as_rules
 from busenv.train import ppo_run
 from busenv.train import run_training as training
-from busenv.train.config_files import read_config
+from busenv.train.config_files import read_config, resume_command
 from busenv.train.learning_curve import CurvePoint, draw_curve, read_curve, write_curve
 from busenv.train.ppo_run import PPORun
 from busenv.train.run_training import evaluate_against, rating_interval, run_training
@@ -67,11 +67,13 @@ def test_a_run_resumes_without_an_agent_that_rated_it(tmp_path: Path) -> None:
     for rated in ((bot,), ("random",)):
         config = SMALL_PPO.changed({"rated": rated, "bots": (bot,)})
         _, curve = run_training(config, tmp_path / "trained", Console(quiet=True))
-        assert curve[-1].wins.keys() == {*rated}
+        assert curve[-1].wins.keys() >= {*rated}
+        _, folder, _, *settings = resume_command(config, tmp_path / "trained")
+        assert read_config(f"{folder}/run.json", settings) == config
     run_training(SMALL_PPO.changed({"rated": (bot,)}), tmp_path / "run", Console(quiet=True))
     (tmp_path / "bot.py").unlink()
     _, curve = run_training(SMALL_PPO, tmp_path / "run", Console(quiet=True))
-    assert curve[-1].wins.keys() == {"random"}
+    assert curve[-1].wins.keys() == {bot, "random"}
 
 
 def test_a_run_writes_model_curve_and_scalars(tmp_path: Path) -> None:

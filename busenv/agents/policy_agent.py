@@ -19,8 +19,6 @@ from busenv.observation import observe_games
 if TYPE_CHECKING:
     from busenv.networks.network import Network
 
-TOP_ACTIONS = 5  # in an estimate
-
 Policy = Callable[[np.ndarray, np.ndarray], Any]  # of `from_policy`
 
 
@@ -47,10 +45,10 @@ class DistributionAgent(CompiledAgent):
         return draw_actions(probabilities, self._rng_state)
 
     def _estimate(self, game: Game) -> Estimate:
-        """Return the most likely actions, and no chances to win, which a policy lacks."""
+        """Return the legal actions' probabilities, and no chances to win, which a policy lacks."""
         probabilities = self._probabilities(game.arrays()[0], game.board)[0]
         legal = np.array(game.legal_actions())
-        best = legal[np.argsort(-probabilities[legal], kind="stable")[:TOP_ACTIONS]]
+        best = legal[np.argsort(-probabilities[legal], kind="stable")]
         return [], list(zip(best.tolist(), probabilities[best].tolist(), strict=True))
 
 

@@ -21,7 +21,7 @@ from busenv.evaluation.replay_files import write_replay
 from busenv.game.board_specs import board_at
 from busenv.io import write_whole
 from busenv.train.config import PPOConfig
-from busenv.train.config_files import AnyConfig
+from busenv.train.config_files import AnyConfig, resume_command
 from busenv.train.expert_iteration.expert_config import ExpertConfig
 from busenv.train.learning_curve import CURVE
 from busenv.train.run_training import (
@@ -172,10 +172,10 @@ def _next_commands(run: AnyRun) -> list[str]:
     """Shell commands that train the agent for longer, rate it, and replay the sample game."""
     config, folder, commands = run.config, run.folder, []
     if isinstance(config, PPOConfig | ExpertConfig):
-        longer = f"decisions={2 * (config.decisions or 0)}"
+        longer = {"decisions": f"{2 * (config.decisions or 0)}"}
         if config.seconds is not None:
-            longer = f"seconds={max(HOUR, 2 * config.seconds):.0f}"
-        commands.append(["train", str(folder), "--set", longer])
+            longer = {"seconds": f"{max(HOUR, 2 * config.seconds):.0f}"}
+        commands.append(resume_command(config, folder, **longer))
     players = ["--players", str(config.rating_players)] * (config.rating_players != 4)
     rules = ["--rules", config.rules] * (config.rules != PPOConfig().rules)
     is_board = isinstance(run.boards, Board)

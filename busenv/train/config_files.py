@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -59,14 +60,14 @@ def read_config(
             f"; allowed: {', '.join(ALL_PRESETS)}, FILE.json, or a folder with run.json"
         )
     content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected a JSON object")
+    method = content.get("method", "ppo")
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"{path}: method is {quote(method)}; allowed: {', '.join(METHODS)}")
+    config = METHODS[method]
+    changes = {**parse_settings(assignments, config), **(replaced or {})}
     try:
-        if not isinstance(content, dict):
-            raise ValueError("expected a JSON object")
-        method = content.get("method", "ppo")
-        if not isinstance(method, str) or method not in METHODS:
-            raise ValueError(f"method is {quote(method)}; allowed: {', '.join(METHODS)}")
-        config = METHODS[method]
-        changes = {**parse_settings(assignments, config), **(replaced or {})}
         limits = {"seconds", "decisions"}  # one replaces the other
         dropped = {*changes} | (limits if limits & changes.keys() else set())
         if "rate_every" in changes:
@@ -96,6 +97,17 @@ def programs(settings: dict[str, Any]) -> dict[str, str]:
         for text in values
         if isinstance(text, str) and runs_code(text)
     }
+
+
+def resume_command(config: AnyConfig, folder: Path, **changes: str) -> list[str]:
+    """Return the arguments of `busenv` that resume a run, with changed settings.
+
+    They name the settings whose agents run programs, which a settings file cannot start.
+    """
+    stored = config.to_dict()
+    named = {name: json.dumps(v) for name, v in stored.items() if programs({name: v})}
+    settings = [f"{name}={text}" for name, text in (named | changes).items()]
+    return ["train", str(folder), *(["--set", *settings] if settings else [])]
 
 
 def parse_settings(assignments: Iterable[str], kind: type[Settings]) -> dict[str, Any]:

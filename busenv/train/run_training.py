@@ -27,7 +27,7 @@ from busenv.game.rules import EDITIONS, as_rules
 from busenv.io import read_json, write_whole
 from busenv.train.checkpoint import CHECKPOINT_FILE
 from busenv.train.config import PPOConfig
-from busenv.train.config_files import AnyConfig, programs, read_config
+from busenv.train.config_files import AnyConfig, programs, read_config, resume_command
 from busenv.train.expert_iteration.expert_config import ExpertConfig, FitConfig
 from busenv.train.expert_iteration.expert_run import ExpertRun, FitRun
 from busenv.train.learning_curve import CURVE, CurvePoint, draw_curve, read_curve, write_curve
@@ -207,7 +207,7 @@ def run_training(
             _train(run, curve, console)
         except KeyboardInterrupt:
             if (folder / SETTINGS).exists():
-                command = f"busenv train {shlex.quote(str(folder))}"
+                command = shlex.join(["busenv", *resume_command(config, folder)])
                 console.print(f"Stopped. To resume: {escape(command)}", soft_wrap=True)
             raise
         finally:
@@ -276,7 +276,7 @@ def _is_rated(run: AnyRun, curve: list[CurvePoint]) -> bool:
         return False
     last, config = curve[-1], run.config
     same_games = (last.decisions, last.games) == (run.decisions, config.rate_games)
-    return same_games and last.wins.keys() == {*config.rated}
+    return same_games and last.wins.keys() >= {*config.rated}
 
 
 def training_bar(console: Console) -> Progress:
@@ -295,15 +295,19 @@ def training_bar(console: Console) -> Progress:
 
 
 def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
-    """Rate the agent, add a point to the curve and draw it."""
+    """Rate the agent, add a point to the curve and draw it.
+
+    Ratings that the last point has of this agent, with as many games, are kept.
+    """
     config, wins = run.config, {}
-    for bot in config.rated:
+    last = curve.pop() if curve and curve[-1].decisions == run.decisions else None
+    if last and last.games == config.rate_games:
+        wins = dict(last.wins)
+    for bot in [name for name in config.rated if name not in wins]:
         score = evaluate(run, run.agent, bot, config.rate_games)[0]
         wins[bot] = score.wins / score.games
         name = f"rating/wins_against_{config.rating_players - 1}_{bot}"
         log.add_scalar(name, wins[bot], run.decisions)
-    if curve and curve[-1].decisions == run.decisions:
-        curve.pop()
     curve.append(CurvePoint(run.seconds, run.decisions, config.rate_games, wins))
     title = describe_training(config)
     draw_curve(
