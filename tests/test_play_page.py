@@ -226,3 +226,7 @@ def test_agents_that_play_only_the_city_are_disabled_on_other_boards(
         page.locator("details >> nth=0 >> summary").click()
         page.select_option("#board-name", "city")
         expect(disabled).to_have_count(0)
+        (tmp_path / "record.json").write_text(Game(board="generated:small:5").record().to_json())
+        page.set_input_files("#file", tmp_path / "record.json")
+        expect(page.locator("#settings")).to_be_hidden()  # those of the record count
+        expect(disabled).to_have_count(len(CITY_AGENTS))

@@ -5,7 +5,6 @@ import { element, seatBadge } from "/static/page.js";
 const $ = (id) => document.getElementById(id);
 const path = location.pathname.replace(/\/$/, "");
 const PROGRESS_DELAY = 400;  // milliseconds between two requests of the progress
-const RECORD_FIELDS = ["rules", "board-name", "first", "seed"];  // fixed by a record
 
 let record = null, recordBoard = "";  // the text of a record, and the name of its board
 
@@ -92,7 +91,7 @@ async function loadRecord() {
     const text = await file.text(), { players, board } = JSON.parse(text);
     if (!options.players.includes(players)) throw new Error();
     [record, recordBoard] = [text, board.name];
-    for (const id of RECORD_FIELDS) $(id).disabled = true;
+    $("settings").hidden = true;  // the record fixes them
     setSeatCount(players);
     disableCityAgents();
     $("remove-record").hidden = false;
@@ -106,7 +105,7 @@ function removeRecord() {
   record = null;
   $("file").value = "";
   $("remove-record").hidden = true;
-  for (const id of RECORD_FIELDS) $(id).disabled = false;
+  $("settings").hidden = false;
   setSeatCount(seatRows().length);
   disableCityAgents();
 }
