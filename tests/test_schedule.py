@@ -158,3 +158,14 @@ def test_a_pickled_schedule_holds_the_content_of_its_files(tmp_path: Path) -> No
         "from": str(board),
         "fingerprint": busenv.load_board("city").fingerprint,
     }
+
+
+def test_rules_and_boards_may_be_objects() -> None:
+    rules, board = Rules(bus_limit=3), busenv.load_board("generated:small:3")
+    settings = Schedule(("a", "b"), rules=rules, board=board).settings()
+    assert json.loads(json.dumps(settings))["rules"] == {"from": rules.name, **rules.to_dict()}
+    assert settings["board"] == {"from": board.name, "fingerprint": board.fingerprint}
+    tables = [
+        busenv.rate(["greedy"], 16, against="random", board=one) for one in (board, board.name)
+    ]
+    assert tables[0]["won"].tolist() == tables[1]["won"].tolist()

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from busenv import Board, Game
+from busenv import Board, Game, Rules
 from busenv.agents import AgentError, make_agent
 from busenv.agents.base import call_agent
 from busenv.agents.dependencies import file_hashes, has_language_model
@@ -71,7 +71,7 @@ def run_rating(
 
 
 def check_agent(
-    spec: str, rules: str = "capstone-2024", *boards: str | Board, players: int = 4
+    spec: str, rules: str | Rules = "capstone-2024", *boards: str | Board, players: int = 4
 ) -> None:
     """Raise RunError unless the agent can be built and plays on the boards, by default the city.
 

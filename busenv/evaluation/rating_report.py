@@ -172,9 +172,10 @@ def language_tables(folder: Path) -> list[TextTable]:
 def _title(schedule: Schedule) -> str:
     count = schedule.num_boards
     boards = "board" if count == 1 else f"{count:,} boards of"
-    board = "" if schedule.board == "city" else f", {boards} {schedule.board}"
+    name = schedule.loaded_boards.name
+    board = "" if name == "city" else f", {boards} {name}"
     games = f"{schedule.total:,} games, {schedule.players} players"
-    return f"{games}, {schedule.rules}{board}, seed {schedule.seed}"
+    return f"{games}, {schedule.loaded_rules.name}{board}, seed {schedule.seed}"
 
 
 def _draw(folder: Path, results: pd.DataFrame, turns: pd.DataFrame, schedule: Schedule) -> None:

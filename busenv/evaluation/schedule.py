@@ -30,10 +30,11 @@ class Schedule:
     players: 3, 4 or 5.
     games: requested number; `total` games are played, in whole balanced blocks.
     seed: 0 to 2**64 - 1.
-    rules: name of an edition, or a JSON file of rules (`busenv.game.rules.as_rules`).
+    rules: name of an edition, a JSON file of rules, or rules (`busenv.game.rules.as_rules`).
     against: if given, each of `agents` plays against players - 1 copies of this one; otherwise the
         agents play each other.
-    board: name or file of a board, or a set of generated boards; the games take its boards in turn.
+    board: name or file of a board, a board, or the spec of a set of generated boards, which the
+        games take in turn.
 
     Files of rules and board are read when the schedule is made, and are sent with it to other
     processes.
@@ -43,9 +44,9 @@ class Schedule:
     players: int = 4
     games: int = 1000
     seed: int = 0
-    rules: str = "capstone-2024"
+    rules: str | Rules = "capstone-2024"
     against: str | None = None
-    board: str = "city"
+    board: str | Board = "city"
 
     def __post_init__(self) -> None:
         check_players(self.players)
@@ -70,7 +71,7 @@ class Schedule:
     @cached_property
     def loaded_boards(self) -> Board | GeneratedBoards:
         """The board or the set of boards that `board` names."""
-        return load_boards(self.board)
+        return self.board if isinstance(self.board, Board) else load_boards(self.board)
 
     @property
     def sample_boards(self) -> list[Board]:
@@ -170,9 +171,13 @@ class Schedule:
             "busenv": busenv.__version__,
             **asdict(self),
             "agents": list(self.agents),
-            "rules": {"from": self.rules, **self.loaded_rules.to_dict()},
-            "board": {"from": self.board, "fingerprint": self.loaded_boards.fingerprint},
+            "rules": {"from": _name(self.rules), **self.loaded_rules.to_dict()},
+            "board": {"from": _name(self.board), "fingerprint": self.loaded_boards.fingerprint},
         }
+
+
+def _name(source: str | Rules | Board) -> str:
+    return source if isinstance(source, str) else source.name
 
 
 def round_robin(entrants: int, players: int) -> list[LineUp]:
