@@ -146,6 +146,7 @@ def test_a_batch_is_reset_after_an_opponent_has_failed() -> None:
     failing = Failing()
     settings: Any = {"opponents": ["random", failing, "greedy"], "autoreset_mode": SAME_STEP}
     batch, twin = Batch(30, **settings), Batch(30, **settings)
+    half = np.arange(30) < 15
 
     def play() -> None:
         batch.reset(3)
@@ -157,6 +158,9 @@ def test_a_batch_is_reset_after_an_opponent_has_failed() -> None:
         failing.fails = fails
         with pytest.raises(AgentError, match=r"opponent at seat .: action 374 .* is illegal"):
             play()
+        for retry in (lambda: batch.step(batch.masks.argmax(axis=1)), lambda: batch.reset(4, half)):
+            with pytest.raises(ValueError, match="an opponent has failed: call reset"):
+                retry()
     failing.fails = False
     batch.reset(3)
     batch.step(batch.masks.argmax(axis=1))

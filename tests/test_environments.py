@@ -230,6 +230,14 @@ def test_an_opponent_that_fails_is_named(opponent: Any, message: str) -> None:
         with pytest.raises(ValueError, match=name):
             env.reset(seed=0, options={name: refused})
     assert env.game.history == history
+    some = BusEnv((3, 4, 5))
+    for seed in range(5):
+        with pytest.raises(ValueError, match="first_player is 3; allowed: 0 to 2"):
+            some.reset(seed=seed, options={"first_player": 3})
+    with pytest.raises(AgentError):
+        env.reset(seed=0, options={"first_player": 1})  # the opponent acts within the reset
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
 
 
 def pay_array(before: np.ndarray, after: np.ndarray, rewards: np.ndarray) -> Any:

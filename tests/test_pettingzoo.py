@@ -125,7 +125,12 @@ def test_aec_options_and_errors() -> None:
         ({"rules": "x"}, "unknown rules"),
     ):
         with pytest.raises(ValueError, match=message):
-            env.reset(options=options)
+            env.reset(seed=2, options=options)
+    env.reset()
+    twin = bus_v0.env(num_players=5)
+    for seed in (1, None):  # the refused resets have not drawn from its generator
+        twin.reset(seed)
+    assert env.unwrapped.game.seed == twin.unwrapped.game.seed
     with pytest.raises(ValueError, match="num_players is 4; allowed: at most 3"):
         bus_v0.raw_env(num_players=3).reset(options={"num_players": 4})
     with pytest.raises(ValueError, match="render_mode is 'html'"):

@@ -41,6 +41,7 @@ AUTORESET = {
     AutoresetMode.SAME_STEP: batch_kernels.SAME_STEP,
     AutoresetMode.DISABLED: batch_kernels.DISABLED,
 }
+INTERRUPTED = "an opponent has failed: call reset() for all games"
 
 
 class Batch:
@@ -161,6 +162,7 @@ class Batch:
         self.rewards, self.acting_rewards = arrays.rewards, arrays.acting_rewards
         self.seat_owners, self.terminations = arrays.seat_owners, arrays.terminations
         self._threads = WorkerThreads(arrays, threads)
+        self._is_interrupted = False  # whether opponents have not finished their moves
 
     def reset(self, seed: int | None = None, mask: np.ndarray | None = None) -> None:
         """Start new games.
@@ -169,14 +171,18 @@ class Batch:
         mask: bool, (N,), the games to reset; None resets all of them. A seed for all games also
             reseeds the opponents built from specs.
 
-        Raises ValueError, without any change, for an invalid seed, and for the first reset without
-        a seed or with a mask; AgentError if an opponent chooses an illegal action.
+        Raises ValueError, without any change, for an invalid seed, for the first reset without a
+        seed or with a mask, and for a mask after an opponent has failed; AgentError if an opponent
+        chooses an illegal action.
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
         rows = check_mask(mask, self.seats.shape)
         if (stream is None or not rows.all()) and not self.has_started:
             raise ValueError("call reset(seed) for all games first")
         with self._threads.exclusive():
+            if self._is_interrupted and not rows.all():
+                raise ValueError(INTERRUPTED)
+            self._is_interrupted = True
             self._threads.close_step()
             self._reset_streams(stream, rows)
             self._build_boards(0)
@@ -184,6 +190,7 @@ class Batch:
             self._play_opponents()
             self._threads.step(OBSERVE)
             self.acting_seats[rows] = self.seats[rows]
+            self._is_interrupted = False
 
     def _reset_streams(self, stream: np.uint64 | None, rows: np.ndarray) -> None:
         arrays = self._arrays
@@ -209,7 +216,8 @@ class Batch:
         `reset` starts again. Nothing changes then. Raises AgentError if an opponent chooses an
         illegal action; a failing reward function raises its own error, or ValueError
         (`busenv.rewards.call_reward`). Call `reset` after these and after an interrupted step:
-        some games may have changed, and their rewards are lost.
+        some games may have changed, and their rewards are lost. After a failure of an opponent,
+        `step` raises ValueError until then.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":
@@ -224,6 +232,8 @@ class Batch:
         arrays = self._arrays
         if not self.has_started:
             raise ValueError("call reset(seed) before step(actions)")
+        if self._is_interrupted:
+            raise ValueError(INTERRUPTED)
         self._threads.close_step()
         if arrays.autoreset == batch_kernels.DISABLED and arrays.needs_reset.any():
             raise ValueError(
@@ -238,10 +248,12 @@ class Batch:
         self._threads.wake()
         if self._opponents.agents:
             self._advance(actions, MOVE)
+            self._is_interrupted = True
             self._play_opponents()
             self._threads.step(REWARD)
             self._play_opponents()  # in the games that REWARD has started
             self._threads.step(OBSERVE)
+            self._is_interrupted = False
         else:
             self._advance(actions, ALL)
         if self._custom_reward and before is not None:
@@ -349,6 +361,7 @@ class Batch:
             arrays.final_games[over] = arrays.games[over]
             arrays.final_board_index[over] = arrays.board_index[over]
             self._threads.step(OBSERVE)
+            self._is_interrupted = False
 
     def game(self, index: int) -> Game:
         """Return a copy of one game, without its history.

@@ -111,24 +111,26 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Start a game and play up to the learner's first decision.
 
-        options: "first_player" sets the seat that starts.
+        options: "first_player" sets the seat that starts; each number of players must have it.
 
-        Returns the observation and `info`. Raises ValueError for another option.
+        Returns the observation and `info`. Raises ValueError for another option or seat.
         """
-        options = check_options(options, ["first_player"])
+        option = check_options(options, ["first_player"]).get("first_player")
+        if option is not None:
+            check_whole("first_player", option, 0, min(self._player_counts) - 1)
         super().reset(seed=seed)
         random = self.np_random
         num_players = self._player_counts[int(random.integers(len(self._player_counts)))]
         seat, first_player = (int(random.integers(num_players)) for _ in range(2))
         if self._learner_seat is not None:
             seat = self._learner_seat
-        option = options.get("first_player")
         first_player = first_player if option is None else option
         game_seed = int(random.integers(2**63))
         board = self.board
         if len(self._boards) > 1:
             board = self._boards[int(random.integers(len(self._boards)))]
         game = Game(num_players, self._rules, board, first_player, game_seed)
+        self.game = None  # until the opponents have moved
         seeds = random.integers(2**32, size=self._num_opponents, dtype=np.uint64)
         self._opponents.reset(seeds)
         rng_states = np.zeros(MAX_PLAYERS, np.uint64)

@@ -62,7 +62,14 @@ from busenv.game.states import copy_state
 from busenv.observation import absolute_action, observe
 from busenv.render.render_modes import RENDER_FPS, RENDER_MODES, Renderer
 from busenv.rewards import Reward, as_reward
-from busenv.validation import Illegal, check_illegal, check_options, check_seed, with_mask_hint
+from busenv.validation import (
+    Illegal,
+    check_illegal,
+    check_options,
+    check_seed,
+    check_whole,
+    with_mask_hint,
+)
 
 KEYS = ("observation", "action_mask")  # PettingZoo's names
 OPTIONS = ("num_players", "rules", "board", "first_player", "options")  # the last: its API test's
@@ -167,13 +174,18 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         board = as_board(options.get("board", first))
         if sizes_of(board) != sizes_of(first):
             raise ValueError(f"{board!r} has other sizes than {first!r}; make another env")
+        rules, first_player = (
+            as_rules(options.get("rules", self._rules)),
+            options.get("first_player"),
+        )
+        if first_player is not None:
+            check_whole("first_player", first_player, 0, players - 1)
         if seed is not None:
             self._seed_generator = np.random.default_rng(check_seed(seed))
         game_seed = int(self._seed_generator.integers(2**63))
         if len(self._boards) > 1 and "board" not in options:
             board = self._boards[int(self._seed_generator.integers(len(self._boards)))]
-        rules = options.get("rules", self._rules)
-        self.game = Game(players, rules, board, options.get("first_player"), game_seed)
+        self.game = Game(players, rules, board, first_player, game_seed)
         self.board = board
         state = self.game.arrays()[0]
         self._rewarded_state = copy_state(state)  # the state at the last payment of rewards

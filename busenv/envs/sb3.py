@@ -16,6 +16,7 @@ from busenv.batch.opponents import Opponents
 from busenv.envs.observation_format import Observation
 from busenv.envs.vector import BusVectorEnv
 from busenv.render.render_modes import BATCH_RENDER_MODES, RENDER_FPS
+from busenv.validation import check_seed
 
 
 class BusVecEnv(VecEnv):
@@ -77,7 +78,7 @@ class BusVecEnv(VecEnv):
 
         None, as without a call of this method, draws it from the operating system.
         """
-        self._seed = seed
+        self._seed = None if seed is None else check_seed(seed)
         return [seed] * self.num_envs
 
     def reset(self) -> Observation:
