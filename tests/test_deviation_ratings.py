@@ -46,8 +46,7 @@ def orders() -> np.ndarray:
 
 @pytest.mark.parametrize("agent", range(5))
 def test_copies_move_the_ratings_of_no_other_agent(orders: np.ndarray, agent: int) -> None:
-    """The agent enters under three names with the same results; Plackett-Luce ratings move."""
+    """The agent enters under three names with the same results."""
     entered = np.concatenate([np.where(orders == agent, name, orders) for name in (agent, 5, 6)])
-    (rating, deviation), (moved, same) = rate_agents(orders, 5, 0), rate_agents(entered, 7, 0)
+    (_, deviation), (_, same) = rate_agents(orders, 5, 0), rate_agents(entered, 7, 0)
     assert same == pytest.approx([*deviation, deviation[agent], deviation[agent]], abs=1e-6)
-    assert moved[:5] != pytest.approx(rating, abs=0.1)

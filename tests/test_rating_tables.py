@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from busenv.common.intervals import bootstrap
-from busenv.evaluation import tables as ratings
+from busenv.evaluation.plackett_luce import ELO, plackett_luce_ratings
 from busenv.evaluation.rating_report import short_name
 from busenv.evaluation.schedule import Schedule
 from busenv.evaluation.tables import pair_table, rate_agents, result_table, seat_rows, seat_table
@@ -75,15 +75,23 @@ def drawn(strengths: np.ndarray, line_up: list[int], games: int) -> np.ndarray:
 def test_ratings_recover_simulated_strengths() -> None:
     strengths = np.array([0.0, 1.0, 2.5])
     orders = drawn(strengths, [0, 0, 1, 1, 2], 2000)
-    means = ratings.openskill_ratings(orders, 3) / (ratings.MODEL.beta * np.sqrt(5))
-    assert means - means[0] == pytest.approx(strengths, abs=0.25)
+    means = plackett_luce_ratings(orders, 3) / ELO
+    assert means.sum() == pytest.approx(0)
+    assert means - means[0] == pytest.approx(strengths, abs=0.15)
+
+
+def test_the_rating_of_two_agents_has_the_odds_of_their_games() -> None:
+    orders = np.array([[0, 1]] * 100 + [[1, 0]] * 10)  # 400 points are odds of 10 to 1
+    assert plackett_luce_ratings(orders, 2) == pytest.approx([200, -200], abs=1)
+    always = plackett_luce_ratings(orders[:100], 2)
+    assert 500 < always[0] < 1000
 
 
 def test_bootstrap_intervals_cover_the_truth_and_fix_the_anchor() -> None:
     orders = drawn(np.array([0.0, 1.0, 1.0]), [0, 1, 2], 400)
     rate = partial(rate_agents, agents=3, anchor=0)
     (low, _), (high, _) = bootstrap(rate, orders, seed=0)
-    truth = ratings.MODEL.beta * np.sqrt(3)
+    truth = ELO
     assert low[0] == high[0] == 0
     assert (low[1:] < truth).all()
     assert (truth < high[1:]).all()

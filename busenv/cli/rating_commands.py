@@ -27,7 +27,7 @@ from busenv.profiling.measurements import MEASUREMENTS, measure
 EXTRAS = ("report",)
 PACKAGES = (
     "numpy numba gymnasium pettingzoo torch stable-baselines3 sb3-contrib rich matplotlib "
-    "pandas openskill scipy resvg-py pygame-ce"
+    "pandas scipy resvg-py pygame-ce"
 ).split()
 
 

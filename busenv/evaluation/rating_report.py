@@ -244,9 +244,9 @@ def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
         f"{_title(schedule)}. Agents: {', '.join(schedule.labels)}. {schedule.balance}",
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Rank and points: means over its seats. Rating: "
-        "openskill's Plackett-Luce, with 95% bootstrap intervals "
-        f"({intervals.RESAMPLES} resamples of the games); ratings of different numbers of players "
-        "are on different scales. Deviation: share of games ranked ahead of the maximal lottery "
+        "Plackett-Luce, by maximum likelihood, with 95% bootstrap intervals "
+        f"({intervals.RESAMPLES} resamples of the games); 400 points are odds of 10 to 1 to be "
+        "ranked ahead. Deviation: share of games ranked ahead of the maximal lottery "
         "(the mixture of the agents that none of them beats) minus the share behind it; 0 for "
         "agents of the mixture. An agent that fails or takes an illegal action forfeits and is "
         "ranked last.",

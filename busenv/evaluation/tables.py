@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from openskill.models import PlackettLuce, PlackettLuceRating
 
 from busenv.common.intervals import bootstrap, wilson
 from busenv.evaluation.deviation_ratings import deviation_ratings, margins
+from busenv.evaluation.plackett_luce import plackett_luce_ratings
 from busenv.evaluation.schedule import Schedule
 
 NUMBERS = ("points", "seconds", "decisions", "timed")  # of a seat in a game
-# Agents do not change during a rating: no noise from game to game (tau), and full weight of every
-# game (gamma).
-MODEL = PlackettLuce(tau=0.0, gamma=lambda *_: 1.0)
 
 
 def seat_rows(games: list[dict[str, Any]]) -> pd.DataFrame:
@@ -90,34 +87,12 @@ def result_table(rows: pd.DataFrame, schedule: Schedule, workers: int | None = 1
 
 
 def rate_agents(orders: np.ndarray, agents: int, anchor: int) -> np.ndarray:
-    """Return openskill's ratings minus the anchor's, and deviation ratings, float64 (2, agents).
+    """Return Plackett-Luce ratings minus the anchor's, and deviation ratings, float64 (2, agents).
 
-    orders: see `openskill_ratings`.
+    orders: see `plackett_luce_ratings`.
     """
-    ratings = openskill_ratings(orders, agents)
+    ratings = plackett_luce_ratings(orders, agents)
     return np.stack([ratings - ratings[anchor], deviation_ratings(margins(orders, agents))])
-
-
-def openskill_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
-    """Return Plackett-Luce ratings of agents from the rankings of games, in order.
-
-    Each seat is a team of one. If an agent has several seats in a game, its rating changes by the
-    mean of their changes. The scale is openskill's (beta 25/6) and depends on the number of
-    players.
-
-    orders: int (games, players), agent numbers in the order of ranks, the winner first.
-    Returns the means of the ratings, float64 (agents,).
-    """
-    ratings = [MODEL.rating() for _ in range(agents)]
-    for order in orders.tolist():
-        after = MODEL.rate([[ratings[agent]] for agent in order])
-        updates: dict[int, list[PlackettLuceRating]] = {}
-        for agent, (seat,) in zip(order, after, strict=True):
-            updates.setdefault(agent, []).append(seat)
-        for agent, seats in updates.items():
-            ratings[agent].mu = sum(seat.mu for seat in seats) / len(seats)
-            ratings[agent].sigma = sum(seat.sigma for seat in seats) / len(seats)
-    return np.array([rating.mu for rating in ratings])
 
 
 def anchor_of(schedule: Schedule) -> str:

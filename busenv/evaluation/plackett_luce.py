@@ -1,0 +1,39 @@
+"""Plackett-Luce ratings of agents from the rankings of games, on the scale of Elo.
+
+In the model of Plackett 1975 and Luce 1959 every agent has a strength. The winner of a game is
+drawn with probabilities proportional to the strengths, the next rank from the other seats, and so
+on. The odds that one agent is ranked ahead of another are the ratio of their strengths.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize
+
+ELO = 400 / math.log(10)  # points per unit of log strength: 400 points are odds of 10 to 1
+# Standard deviation of the prior of log strengths. It is weak (about 1,700 points), and keeps the
+# ratings of agents finite that win or lose all games.
+PRIOR = 10.0
+
+
+def plackett_luce_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
+    """Return the most likely ratings, float64 (agents,), with a mean of 0.
+
+    orders: int (games, players), agent numbers in the order of ranks, the winner first. An agent
+    may have several seats in a game.
+    """
+
+    def loss(strengths: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the negative logarithm of the posterior for log strengths, and its gradient."""
+        weights = np.exp(strengths)[orders]
+        left = weights[:, ::-1].cumsum(axis=1)[:, ::-1]  # sums over the seats without a rank yet
+        drawn = weights * (1 / left).cumsum(axis=1)  # how often each seat is expected, for once
+        value = np.log(left).sum() - strengths[orders].sum()
+        gradient = np.bincount(orders.ravel(), (drawn - 1).ravel(), agents)
+        prior = strengths / PRIOR**2
+        return (value + strengths @ prior / 2) / len(orders), (gradient + prior) / len(orders)
+
+    strengths = minimize(loss, np.zeros(agents), jac=True, method="BFGS").x
+    return ELO * (strengths - strengths.mean())
