@@ -81,7 +81,7 @@ def interval(row: pd.Series, prefix: str = "") -> str:
 
 
 def rating_interval(row: pd.Series) -> str:
-    return f"[{row['rating_low']:.1f}, {row['rating_high']:.1f}]"
+    return f"[{row['rating_low']:.0f}, {row['rating_high']:.0f}]"
 
 
 Columns = list[tuple[str, Callable[[pd.Series], str]]]  # header, and cell of a row
@@ -108,7 +108,7 @@ def _results(results: pd.DataFrame, schedule: Schedule) -> TextTable:
 
 def _ratings(results: pd.DataFrame, schedule: Schedule) -> TextTable:
     columns: Columns = [
-        ("rating", lambda row: f"{row['rating']:.1f}"),
+        ("rating", lambda row: f"{row['rating']:.0f}"),
         ("95% interval", rating_interval),
         ("deviation", lambda row: percent(row["deviation"])),
         ("95% interval", lambda row: interval(row, "deviation_")),
