@@ -147,6 +147,8 @@ def test_a_batch_is_reset_after_an_opponent_has_failed() -> None:
     settings: Any = {"opponents": ["random", failing, "greedy"], "autoreset_mode": SAME_STEP}
     batch, twin = Batch(30, **settings), Batch(30, **settings)
     half = np.arange(30) < 15
+    twin.reset(3)
+    twin_state = twin.state()
 
     def play() -> None:
         batch.reset(3)
@@ -159,9 +161,11 @@ def test_a_batch_is_reset_after_an_opponent_has_failed() -> None:
         with pytest.raises(AgentError, match=r"opponent at seat .: action 374 .* is illegal"):
             play()
         for retry in (lambda: batch.step(batch.masks.argmax(axis=1)), lambda: batch.reset(4, half)):
-            with pytest.raises(ValueError, match="an opponent has failed: call reset"):
+            with pytest.raises(ValueError, match="did not finish: call reset"):
                 retry()
     failing.fails = False
+    batch.restore(twin_state)
+    batch.step(batch.masks.argmax(axis=1))
     batch.reset(3)
     batch.step(batch.masks.argmax(axis=1))
     twin.reset(3)

@@ -234,6 +234,8 @@ def test_an_opponent_that_fails_is_named(opponent: Any, message: str) -> None:
     for seed in range(5):
         with pytest.raises(ValueError, match="first_player is 3; allowed: 0 to 2"):
             some.reset(seed=seed, options={"first_player": 3})
+    env = BusEnv(learner_seat=0, opponents=opponent)
+    env.reset(seed=0, options={"first_player": 0})
     with pytest.raises(AgentError):
         env.reset(seed=0, options={"first_player": 1})  # the opponent acts within the reset
     with pytest.raises(gymnasium.error.ResetNeeded):

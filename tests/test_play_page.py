@@ -230,3 +230,6 @@ def test_agents_that_play_only_the_city_are_disabled_on_other_boards(
         page.set_input_files("#file", tmp_path / "record.json")
         expect(page.locator("#settings")).to_be_hidden()  # those of the record count
         expect(disabled).to_have_count(len(CITY_AGENTS))
+        page.locator("details >> nth=1 >> summary").click()
+        page.click("#remove-record")
+        expect(page.locator("#settings")).to_be_visible()

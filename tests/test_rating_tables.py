@@ -85,6 +85,8 @@ def test_the_rating_of_two_agents_has_the_odds_of_their_games() -> None:
     assert plackett_luce_ratings(orders, 2) == pytest.approx([200, -200], abs=1)
     always = plackett_luce_ratings(orders[:100], 2)
     assert 500 < always[0] < 1000
+    first, *_, last = plackett_luce_ratings(np.tile(np.arange(4), (16_000, 1)), 4)
+    assert first == pytest.approx(-last, abs=1)
 
 
 def test_bootstrap_intervals_cover_the_truth_and_fix_the_anchor() -> None:

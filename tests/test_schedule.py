@@ -12,6 +12,7 @@ from busenv import Rules
 from busenv.agents.match import circular_orders
 from busenv.common.runs import RunError
 from busenv.evaluation.schedule import Schedule, round_robin
+from busenv.game.board_specs import load_boards
 
 
 def schedule(
@@ -165,7 +166,8 @@ def test_rules_and_boards_may_be_objects() -> None:
     settings = Schedule(("a", "b"), rules=rules, board=board).settings()
     assert json.loads(json.dumps(settings))["rules"] == {"from": rules.name, **rules.to_dict()}
     assert settings["board"] == {"from": board.name, "fingerprint": board.fingerprint}
-    tables = [
-        busenv.rate(["greedy"], 16, against="random", board=one) for one in (board, board.name)
-    ]
-    assert tables[0]["won"].tolist() == tables[1]["won"].tolist()
+    for one in (board, load_boards("generated:small:test:3")):
+        tables = [
+            busenv.rate(["greedy"], 16, against="random", board=given) for given in (one, one.name)
+        ]
+        assert tables[0]["won"].tolist() == tables[1]["won"].tolist()

@@ -74,6 +74,9 @@ def test_a_run_resumes_without_an_agent_that_rated_it(tmp_path: Path) -> None:
     (tmp_path / "bot.py").unlink()
     _, curve = run_training(SMALL_PPO, tmp_path / "run", Console(quiet=True))
     assert curve[-1].wins.keys() == {bot, "random"}
+    more = SMALL_PPO.changed({"rate_games": 6})
+    _, curve = run_training(more, tmp_path / "run", Console(quiet=True))
+    assert curve[-1].wins.keys() == {"random"}
 
 
 def test_a_run_writes_model_curve_and_scalars(tmp_path: Path) -> None:

@@ -165,6 +165,8 @@ def test_sb3_masks_and_interface() -> None:
 
 
 def test_sb3_plays_other_games_unless_it_is_seeded() -> None:
+    with pytest.raises(ValueError, match="seed is -1"):
+        BusVecEnv(2).seed(-1)
     firsts = []
     for seed in (7, 7, None, None):
         env = BusVecEnv(200)

@@ -100,7 +100,7 @@ class Agent(ABC):
         return _one_hot(actions, board)
 
     def estimate(self, game: Game) -> Estimate:
-        """Return chances to win, one per seat, and the best actions as (id, probability).
+        """Return chances to win, one per seat, and the legal actions as (id, probability).
 
         Actions are sorted, best first. A list is empty when the agent has no estimate of that kind.
         Raises ValueError when the agent has no estimates or the game is over.

@@ -41,7 +41,7 @@ AUTORESET = {
     AutoresetMode.SAME_STEP: batch_kernels.SAME_STEP,
     AutoresetMode.DISABLED: batch_kernels.DISABLED,
 }
-INTERRUPTED = "an opponent has failed: call reset() for all games"
+INTERRUPTED = "the last step or reset did not finish: call reset() for all games"
 
 
 class Batch:
@@ -162,7 +162,7 @@ class Batch:
         self.rewards, self.acting_rewards = arrays.rewards, arrays.acting_rewards
         self.seat_owners, self.terminations = arrays.seat_owners, arrays.terminations
         self._threads = WorkerThreads(arrays, threads)
-        self._is_interrupted = False  # whether opponents have not finished their moves
+        self._is_interrupted = False  # whether the last reset or step ended too early
 
     def reset(self, seed: int | None = None, mask: np.ndarray | None = None) -> None:
         """Start new games.
@@ -172,8 +172,8 @@ class Batch:
             reseeds the opponents built from specs.
 
         Raises ValueError, without any change, for an invalid seed, for the first reset without a
-        seed or with a mask, and for a mask after an opponent has failed; AgentError if an opponent
-        chooses an illegal action.
+        seed or with a mask, and for a mask of some games after an opponent has failed; AgentError
+        if an opponent chooses an illegal action.
         """
         stream = None if seed is None else np.uint64(check_seed(seed))
         rows = check_mask(mask, self.seats.shape)
@@ -216,8 +216,8 @@ class Batch:
         `reset` starts again. Nothing changes then. Raises AgentError if an opponent chooses an
         illegal action; a failing reward function raises its own error, or ValueError
         (`busenv.rewards.call_reward`). Call `reset` after these and after an interrupted step:
-        some games may have changed, and their rewards are lost. After a failure of an opponent,
-        `step` raises ValueError until then.
+        some games may have changed, and their rewards are lost. After an opponent fails, `step`
+        raises ValueError until all games are reset.
         """
         actions = np.asarray(actions)
         if actions.shape != self.seats.shape or actions.dtype.kind not in "iu":

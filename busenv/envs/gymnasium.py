@@ -111,7 +111,7 @@ class BusEnv(gymnasium.Env[Observation, np.int64]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Start a game and play up to the learner's first decision.
 
-        options: "first_player" sets the seat that starts; each number of players must have it.
+        options: "first_player" sets the starting seat, which every number of players must have.
 
         Returns the observation and `info`. Raises ValueError for another option or seat.
         """

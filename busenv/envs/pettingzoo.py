@@ -174,10 +174,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801 - PettingZoo's name
         board = as_board(options.get("board", first))
         if sizes_of(board) != sizes_of(first):
             raise ValueError(f"{board!r} has other sizes than {first!r}; make another env")
-        rules, first_player = (
-            as_rules(options.get("rules", self._rules)),
-            options.get("first_player"),
-        )
+        rules = as_rules(options.get("rules", self._rules))
+        first_player = options.get("first_player")
         if first_player is not None:
             check_whole("first_player", first_player, 0, players - 1)
         if seed is not None:

@@ -1,8 +1,8 @@
 """Results of several runs: means with intervals, and learning curves.
 
 Intervals are t intervals over the runs. Bootstrap intervals (Agarwal et al. 2021, Deep
-Reinforcement Learning at the Edge of the Statistical Precipice) need more runs: with the usual
-five, a 95% percentile interval contains the mean of normal scores in 83% of cases only.
+Reinforcement Learning at the Edge of the Statistical Precipice) need more runs: for five runs with
+normal scores, a 95% percentile interval covers the mean in about 83% of cases.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 ELO = 400 / math.log(10)  # points per unit of log strength: 400 points are odds of 10 to 1
-# Standard deviation of the prior of log strengths. It is weak (about 1,700 points), and keeps the
-# ratings of agents finite that win or lose all games.
+# Standard deviation (1,700 points) of a weak prior of log strengths, which keeps the ratings finite
+# of agents that win or lose every game.
 PRIOR = 10.0
 
 
 def plackett_luce_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
-    """Return the most likely ratings, float64 (agents,), with a mean of 0.
+    """Return the maximum a posteriori ratings, float64 (agents,), with a mean of 0.
 
     orders: int (games, players), agent numbers in the order of ranks, the winner first. An agent
     may have several seats in a game.
@@ -28,12 +28,12 @@ def plackett_luce_ratings(orders: np.ndarray, agents: int) -> np.ndarray:
     def loss(strengths: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the negative logarithm of the posterior for log strengths, and its gradient."""
         weights = np.exp(strengths)[orders]
-        left = weights[:, ::-1].cumsum(axis=1)[:, ::-1]  # sums over the seats without a rank yet
-        drawn = weights * (1 / left).cumsum(axis=1)  # how often each seat is expected, for once
-        value = np.log(left).sum() - strengths[orders].sum()
-        gradient = np.bincount(orders.ravel(), (drawn - 1).ravel(), agents)
+        remaining = weights[:, ::-1].cumsum(axis=1)[:, ::-1]  # of the seats that have no rank yet
+        expected = weights * (1 / remaining).cumsum(axis=1)  # draws of each seat; it was drawn once
+        value = np.log(remaining).sum() - strengths[orders].sum()
+        gradient = np.bincount(orders.ravel(), (expected - 1).ravel(), agents)
         prior = strengths / PRIOR**2
-        return (value + strengths @ prior / 2) / len(orders), (gradient + prior) / len(orders)
+        return value + strengths @ prior / 2, gradient + prior
 
     strengths = minimize(loss, np.zeros(agents), jac=True, method="BFGS").x
     return ELO * (strengths - strengths.mean())

@@ -15,7 +15,7 @@ from busenv.common.console import TextTable
 from busenv.common.jsonl import read_lines
 from busenv.common.plot_style import default_style, save_png
 from busenv.error_text import truncate
-from busenv.evaluation.schedule import Schedule
+from busenv.evaluation.schedule import Schedule, source_name
 from busenv.evaluation.tables import (
     anchor_of,
     pair_table,
@@ -172,10 +172,10 @@ def language_tables(folder: Path) -> list[TextTable]:
 def _title(schedule: Schedule) -> str:
     count = schedule.num_boards
     boards = "board" if count == 1 else f"{count:,} boards of"
-    name = schedule.loaded_boards.name
+    name = source_name(schedule.board)
     board = "" if name == "city" else f", {boards} {name}"
     games = f"{schedule.total:,} games, {schedule.players} players"
-    return f"{games}, {schedule.loaded_rules.name}{board}, seed {schedule.seed}"
+    return f"{games}, {source_name(schedule.rules)}{board}, seed {schedule.seed}"
 
 
 def _draw(folder: Path, results: pd.DataFrame, turns: pd.DataFrame, schedule: Schedule) -> None:
@@ -245,7 +245,7 @@ def _markdown(tables: list[TextTable], schedule: Schedule, warning: str) -> str:
         "Won: games won by any of the agent's seats, with the 95% Wilson interval; par is the "
         "share of seats that were its own. Rank and points: means over its seats. Rating: "
         "Plackett-Luce, by maximum likelihood, with 95% bootstrap intervals "
-        f"({intervals.RESAMPLES} resamples of the games); 400 points are odds of 10 to 1 to be "
+        f"({intervals.RESAMPLES} resamples of the games); 400 points mean odds of 10 to 1 of being "
         "ranked ahead. Deviation: share of games ranked ahead of the maximal lottery "
         "(the mixture of the agents that none of them beats) minus the share behind it; 0 for "
         "agents of the mixture. An agent that fails or takes an illegal action forfeits and is "

@@ -33,8 +33,8 @@ class Schedule:
     rules: name of an edition, a JSON file of rules, or rules (`busenv.game.rules.as_rules`).
     against: if given, each of `agents` plays against players - 1 copies of this one; otherwise the
         agents play each other.
-    board: name or file of a board, a board, or the spec of a set of generated boards, which the
-        games take in turn.
+    board: name or file of a board, spec of a set of generated boards, or a board or such a set.
+        The games take the boards of a set in turn.
 
     Files of rules and board are read when the schedule is made, and are sent with it to other
     processes.
@@ -46,7 +46,7 @@ class Schedule:
     seed: int = 0
     rules: str | Rules = "capstone-2024"
     against: str | None = None
-    board: str | Board = "city"
+    board: str | Board | GeneratedBoards = "city"
 
     def __post_init__(self) -> None:
         check_players(self.players)
@@ -71,7 +71,7 @@ class Schedule:
     @cached_property
     def loaded_boards(self) -> Board | GeneratedBoards:
         """The board or the set of boards that `board` names."""
-        return self.board if isinstance(self.board, Board) else load_boards(self.board)
+        return load_boards(self.board) if isinstance(self.board, str) else self.board
 
     @property
     def sample_boards(self) -> list[Board]:
@@ -171,12 +171,16 @@ class Schedule:
             "busenv": busenv.__version__,
             **asdict(self),
             "agents": list(self.agents),
-            "rules": {"from": _name(self.rules), **self.loaded_rules.to_dict()},
-            "board": {"from": _name(self.board), "fingerprint": self.loaded_boards.fingerprint},
+            "rules": {"from": source_name(self.rules), **self.loaded_rules.to_dict()},
+            "board": {
+                "from": source_name(self.board),
+                "fingerprint": self.loaded_boards.fingerprint,
+            },
         }
 
 
-def _name(source: str | Rules | Board) -> str:
+def source_name(source: str | Rules | Board | GeneratedBoards) -> str:
+    """Return what names rules or a board: their spec, or their own name."""
     return source if isinstance(source, str) else source.name
 
 

@@ -102,7 +102,7 @@ def programs(settings: dict[str, Any]) -> dict[str, str]:
 def resume_command(config: AnyConfig, folder: Path, **changes: str) -> list[str]:
     """Return the arguments of `busenv` that resume a run, with changed settings.
 
-    They name the settings whose agents run programs, which a settings file cannot start.
+    Settings that name programs are repeated, because a settings file cannot start programs.
     """
     stored = config.to_dict()
     named = {name: json.dumps(v) for name, v in stored.items() if programs({name: v})}

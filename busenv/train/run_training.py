@@ -297,7 +297,7 @@ def training_bar(console: Console) -> Progress:
 def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
     """Rate the agent, add a point to the curve and draw it.
 
-    Ratings that the last point has of this agent, with as many games, are kept.
+    Keeps the ratings of the last point if it rates this agent with the same number of games.
     """
     config, wins = run.config, {}
     last = curve.pop() if curve and curve[-1].decisions == run.decisions else None
