@@ -16,7 +16,7 @@ from busenv.train.run_training import evaluate_against
 from tests.support.pages import ROOT
 
 RECIPES = ROOT / "train/recipes"
-MODELS = ["city-2", "city-3", "city-4", "city-5", "generated-3"]
+MODELS = ["city-2", "city-3", "city-4", "city-5", "generated-4"]
 
 
 def test_models_are_small() -> None:
@@ -63,7 +63,7 @@ def test_a_bundled_model_guides_a_search() -> None:
 @pytest.mark.parametrize("size", ["small", "medium", "city", "large"])
 def test_generated_3_beats_greedy_on_unseen_boards(size: str) -> None:
     boards = f"generated:{size}:test:8"
-    score, _ = evaluate_against(make_agent("net:generated-3"), "greedy", 64, seed=1, board=boards)
+    score, _ = evaluate_against(make_agent("net:generated-4"), "greedy", 64, seed=1, board=boards)
     assert score.wins / score.games > 0.5
 
 

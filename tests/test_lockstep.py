@@ -98,7 +98,7 @@ def test_unsupported_settings_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     config = SelfPlayConfig(agent="az:city-4:6", bot_share=0.0, device="cuda")
     for changes, message in (
         ({}, "PyTorch finds no CUDA GPU"),
-        ({"agent": "az:generated-3:6"}, "requires a network of kind seats or features"),
+        ({"agent": "az:generated-4:6"}, "requires a network of kind seats or features"),
         ({"board": "generated:city:train:8"}, "plays on one board"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -19,7 +19,7 @@ DEFAULT_PLAYERS = 4
 HAS_NETWORKS = find_spec("torch") is not None and find_spec("safetensors") is not None
 AGENTS = {  # name and description by spec, strongest first
     "az:city-4:1000": ("Expert", "search guided by a network"),
-    "az:generated-3:1000": ("Expert, any board", "search guided by a network"),
+    "az:generated-4:1000": ("Expert, any board", "search guided by a network"),
     "uct:1000": ("Strong", "tree search, 1,000 simulations"),
     "net:city-5": ("Advanced", "a trained network, answers at once"),
     "uct:100": ("Medium", "tree search, 100 simulations"),
@@ -98,7 +98,7 @@ def analyst_of(board: Board) -> str:
     """Return the spec without its budget of the strongest search that plays on a board."""
     if not HAS_NETWORKS:
         return "uct"
-    return "az:city-4" if is_city(board) else "az:generated-3"
+    return "az:city-4" if is_city(board) else "az:generated-4"
 
 
 def agent_name(spec: str) -> str:

@@ -27,7 +27,7 @@ Workload = Callable[[], int]  # does some work, and returns its size: decisions 
 
 NUM_ENVS, STEPS = 1024, 300  # of batches
 # A path, because other versions of busenv may not have the model.
-BOARD_MODEL = Path(__file__).parents[1] / "networks/models/generated-3.safetensors"
+BOARD_MODEL = Path(__file__).parents[1] / "networks/models/generated-4.safetensors"
 
 
 def playouts() -> Workload:
@@ -145,7 +145,7 @@ MEASUREMENTS: dict[str, tuple[str, Callable[[], Workload]]] = {
     "greedy": ("decisions of greedy", partial(agent, "greedy", 40)),
     "planner": ("decisions of planner", partial(agent, "planner", 10)),
     "network": ("decisions of net:city-2", partial(agent, "net:city-2", 10)),
-    "network-board": ("decisions of net:generated-3", partial(agent, f"net:{BOARD_MODEL}", 10)),
+    "network-board": ("decisions of net:generated-4", partial(agent, f"net:{BOARD_MODEL}", 10)),
     "search": ("simulations of uct:300", partial(agent, "uct:300", 1, 300)),
     "search-2": ("the same, 2 threads", partial(agent, "uct@2:300", 1, 300)),
     "guided": ("simulations of az:city-3:100", partial(agent, "az:city-3:100", 1, 100)),
