@@ -22,7 +22,8 @@ from busenv.networks.logits import POINTS
 from busenv.networks.model_files import save_model
 from busenv.observation import observe_games
 from busenv.search.az_search import AzSettings, make_az_search
-from busenv.search.sequential_halving import improved_policy
+from busenv.search.sequential_halving import improved_chances, improved_policy
+from busenv.search.solver import all_seats
 from busenv.search.tree import Tree, make_tree, set_root
 from busenv.search.tree_search import begin_search, root_weights, simulate
 from tests.support.networks import CITY, decisive_network
@@ -240,6 +241,24 @@ def test_the_improved_policy_weighs_a_value_by_its_visits() -> None:
     root_weights(tree, search, weights)
     assert weights[edges["action"][often]] > 0
     assert weights[edges["action"][once]] == 0
+
+
+def test_the_chances_are_those_of_the_actions_that_the_improved_policy_plays() -> None:
+    tree, search = grown(in_the_middle(), 32)
+    edges = tree.edges[: tree.nodes[0]["edges"]]
+    tried = np.flatnonzero(edges["visits"])
+    wins = tree.nodes["wins"][edges["node"][tried]]
+    assert wins.sum(axis=1) == pytest.approx(edges["visits"][tried])
+    policy, chances = (np.zeros(n, np.float32) for n in (CITY.num_actions, MAX_PLAYERS))
+    improved_policy(tree, search, policy)
+    improved_chances(tree, policy, chances)
+    means = wins / wins.sum(axis=1, keepdims=True)
+    expected = np.average(means, axis=0, weights=policy[edges["action"][tried]])
+    assert chances == pytest.approx(expected, abs=1e-5)
+    assert chances != pytest.approx(tree.wins[:MAX_PLAYERS] / tree.wins[MAX_PLAYERS], abs=1e-3)
+    tree.nodes[0]["proven"] = all_seats(4)  # the returns of the root count
+    improved_chances(tree, policy, chances)
+    assert chances == pytest.approx(tree.wins[:MAX_PLAYERS] / tree.wins[MAX_PLAYERS])
 
 
 def test_the_tree_is_reused_within_a_game(kind: Callable[..., SearchAgent]) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from busenv.core.bits import uniform
 from busenv.core.jit import kernel
-from busenv.search.solver import DECIDED, best_proven_edge, is_decided, is_proven
+from busenv.core.state import MAX_PLAYERS
+from busenv.search.solver import DECIDED, all_seats, best_proven_edge, is_decided, is_proven
 from busenv.search.tree_search import simulate_once
 
 MIN_PRIOR = np.float32(1e-8)  # lower priors count as this one
@@ -195,3 +196,28 @@ def improved_policy(tree, search, out):
         total += search.scores[k]
     for k in range(count):
         out[tree.edges[first + k].action] = search.scores[k] / total
+
+
+@kernel
+def improved_chances(tree, policy, out):
+    """Write the chances to win, by seat, of a player who plays the improved policy.
+
+    They are means over the actions that were searched, each weighted by the policy: unlike
+    `tree.wins`, they are not lowered by actions that sequential halving has dropped. policy:
+    float32, (num_actions,), of `improved_policy`. out: float32, (5,).
+    """
+    root, players, total = tree.nodes[0], np.int64(tree.nodes[0].game.players), 0.0
+    out[:] = 0.0
+    for k in range(root.first, root.first + root.edges):
+        edge = tree.edges[k]
+        if edge.node < 0 or root.proven == all_seats(players):
+            continue
+        wins, count = tree.nodes[edge.node].wins, 0.0
+        for seat in range(players):
+            count += wins[seat]
+        if count > 0.0:
+            total += policy[edge.action]
+            for seat in range(players):
+                out[seat] += policy[edge.action] * wins[seat] / count
+    for seat in range(players):
+        out[seat] = out[seat] / total if total > 0.0 else tree.wins[seat] / tree.wins[MAX_PLAYERS]

@@ -21,6 +21,7 @@ NODE = np.dtype(
         ("first", _I),  # its edges are first to first + edges - 1; 0 edges: not expanded
         ("edges", np.int16),
         ("proven", np.int16),  # bit by seat: its value is its proven return
+        ("wins", _F, MAX_PLAYERS),  # chances to win by seat, summed over its simulations
         ("values", _F, MAX_PLAYERS),  # by seat: its proven return, or the network's estimate
     ],
     align=True,  # without it, kernels on a GPU load fields byte by byte
@@ -80,6 +81,7 @@ def add_node(tree, g):
     node.first = 0
     node.edges = 0
     node.proven = 0
+    node.wins[:] = 0.0
     tree.used[0] = at + 1
     return at
 

@@ -214,6 +214,8 @@ def _back_up(tree, leaf, depth, newly_proven, returns, chances):
         if at >= 0 and tree.nodes[at].proven != 0:
             use_proof(tree.nodes[at], returns, chances)
             newly_proven = back_up_proof(tree, parent, tree.path[k, 1], newly_proven)
+        for seat in range(players if at >= 0 else 0):
+            tree.nodes[at].wins[seat] += chances[seat]
         at = parent
     for seat in range(players):
         tree.wins[seat] += chances[seat]
