@@ -61,7 +61,7 @@ def test_a_bundled_model_guides_a_search() -> None:
 
 
 @pytest.mark.parametrize("size", ["small", "medium", "city", "large"])
-def test_generated_3_beats_greedy_on_unseen_boards(size: str) -> None:
+def test_the_network_for_every_board_beats_greedy_on_unseen_boards(size: str) -> None:
     boards = f"generated:{size}:test:8"
     score, _ = evaluate_against(make_agent("net:generated-4"), "greedy", 64, seed=1, board=boards)
     assert score.wins / score.games > 0.5

@@ -207,10 +207,11 @@ def improved_chances(tree, policy, out):
     float32, (num_actions,), of `improved_policy`. out: float32, (5,).
     """
     root, players, total = tree.nodes[0], np.int64(tree.nodes[0].game.players), 0.0
+    edges = 0 if root.proven == all_seats(players) else np.int64(root.edges)
     out[:] = 0.0
-    for k in range(root.first, root.first + root.edges):
+    for k in range(root.first, root.first + edges):
         edge = tree.edges[k]
-        if edge.node < 0 or root.proven == all_seats(players):
+        if edge.node < 0:
             continue
         wins, count = tree.nodes[edge.node].wins, 0.0
         for seat in range(players):

@@ -73,7 +73,7 @@ def read_config(
         if "rate_every" in changes:
             dropped.add("rate_decisions")
         content = {n: v for n, v in content.items() if n not in dropped}
-        for spec, name in programs(content).items():
+        for name, spec in programs(content).items():
             raise ValueError(
                 f"{name} has {quote(spec)}: a settings file cannot start programs or query "
                 f"servers; to allow it, set {name} by --set {name}=..."
@@ -89,10 +89,13 @@ def read_config(
 
 
 def programs(settings: dict[str, Any]) -> dict[str, str]:
-    """Return the agents that run programs or Python code, or ask a server, with their setting."""
+    """Return settings with an agent that runs a program or Python code, or asks a server.
+
+    By name; the value is the last such agent of the setting.
+    """
     lists = {n: v if isinstance(v, (list, tuple)) else [v] for n, v in settings.items()}
     return {
-        text: name
+        name: text
         for name, values in lists.items()
         for text in values
         if isinstance(text, str) and runs_code(text)
@@ -105,7 +108,7 @@ def resume_command(config: AnyConfig, folder: Path, **changes: str) -> list[str]
     Settings that name programs are repeated, because a settings file cannot start programs.
     """
     stored = config.to_dict()
-    named = {name: json.dumps(v) for name, v in stored.items() if programs({name: v})}
+    named = {name: json.dumps(stored[name]) for name in programs(stored)}
     settings = [f"{name}={text}" for name, text in (named | changes).items()]
     return ["train", str(folder), *(["--set", *settings] if settings else [])]
 

@@ -132,7 +132,7 @@ def changed_settings(folder: Path, config: AnyConfig) -> list[str]:
     if not (folder / CHECKPOINT_FILE).exists():
         return []
     # An agent that rated the run may be gone, and programs are settings of this config only.
-    replaced = {n: getattr(config, n) for n in ("rated", *programs(config.to_dict()).values())}
+    replaced = {n: getattr(config, n) for n in ("rated", *programs(config.to_dict()))}
     before = _contents(read_config(str(path), replaced=replaced))
     stored, after = read_json(path), _contents(config)
     before |= {n: tuple(stored[n]) for n in replaced if isinstance(stored.get(n), list)}
@@ -299,10 +299,9 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
 
     Keeps the ratings of the last point if it rates this agent with the same number of games.
     """
-    config, wins = run.config, {}
+    config = run.config
     last = curve.pop() if curve and curve[-1].decisions == run.decisions else None
-    if last and last.games == config.rate_games:
-        wins = dict(last.wins)
+    wins = dict(last.wins) if last and last.games == config.rate_games else {}
     for bot in [name for name in config.rated if name not in wins]:
         score = evaluate(run, run.agent, bot, config.rate_games)[0]
         wins[bot] = score.wins / score.games

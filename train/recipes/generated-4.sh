@@ -11,23 +11,19 @@ runs=runs/generated-4
 busenv selfplay uct:50 --set $common seed=1 samples=700000 full_search_share=1.0 --out $runs/games-1
 busenv fit $runs/games-1 --set $fit seed=1 epochs=2 rate_games=64 --out $runs/network-1
 
-model=$runs/network-1/model.safetensors
-busenv selfplay az:$model:48 --set $search seed=2 samples=197000 --out $runs/games-2 &
-busenv selfplay az:$model:48 --set $search seed=3 samples=210000 --out $runs/games-3
-wait
-busenv fit $runs/games-2 $runs/games-3 --set $fit init_from=$model seed=4 \
-  epochs=4 threads=1 temperature=0 rate_games=400 --out $runs/network-2
+# Play games with the search of network N, and fit network N + 1 to the samples in FOLDERs.
+imitate_search() {  # N SAMPLES SAMPLES FOLDER...
+  model=$runs/network-$1/model.safetensors
+  first=$((3 * $1 - 1)) second=$((3 * $1)) fit_seed=$((3 * $1 + 1)) next=$(($1 + 1))
+  busenv selfplay az:$model:48 --set $search seed=$first samples=$2 --out $runs/games-$first &
+  busenv selfplay az:$model:48 --set $search seed=$second samples=$3 --out $runs/games-$second
+  wait
+  shift 3
+  busenv fit "$@" --set $fit init_from=$model seed=$fit_seed epochs=4 threads=1 temperature=0 \
+    rate_games=400 --out $runs/network-$next
+}
 
-model=$runs/network-2/model.safetensors
-busenv selfplay az:$model:48 --set $search seed=5 samples=230000 --out $runs/games-5 &
-busenv selfplay az:$model:48 --set $search seed=6 samples=230000 --out $runs/games-6
-wait
-busenv fit $runs/games-2 $runs/games-3 $runs/games-5 $runs/games-6 --set $fit init_from=$model seed=7 \
-  epochs=4 threads=1 temperature=0 rate_games=400 --out $runs/network-3
-
-model=$runs/network-3/model.safetensors
-busenv selfplay az:$model:48 --set $search seed=8 samples=230000 --out $runs/games-8 &
-busenv selfplay az:$model:48 --set $search seed=9 samples=230000 --out $runs/games-9
-wait
-busenv fit $runs/games-5 $runs/games-6 $runs/games-8 $runs/games-9 --set $fit init_from=$model seed=10 \
-  epochs=4 threads=1 temperature=0 precision=float32 rate_games=400 --out $runs/network-4
+games=$runs/games
+imitate_search 1 197000 210000 $games-2 $games-3
+imitate_search 2 230000 230000 $games-2 $games-3 $games-5 $games-6
+imitate_search 3 230000 230000 $games-5 $games-6 $games-8 $games-9
