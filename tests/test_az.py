@@ -22,7 +22,7 @@ from busenv.networks.logits import POINTS
 from busenv.networks.model_files import save_model
 from busenv.observation import observe_games
 from busenv.search.az_search import AzSettings, make_az_search
-from busenv.search.sequential_halving import improved_chances, improved_policy
+from busenv.search.sequential_halving import improved_policy, policy_chances
 from busenv.search.solver import all_seats
 from busenv.search.tree import Tree, make_tree, set_root
 from busenv.search.tree_search import begin_search, root_weights, simulate
@@ -251,14 +251,26 @@ def test_the_chances_are_those_of_the_actions_that_the_improved_policy_plays() -
     assert wins.sum(axis=1) == pytest.approx(edges["visits"][tried])
     policy, chances = (np.zeros(n, np.float32) for n in (CITY.num_actions, MAX_PLAYERS))
     improved_policy(tree, search, policy)
-    improved_chances(tree, policy, chances)
+    policy_chances(tree, policy, chances)
     means = wins / wins.sum(axis=1, keepdims=True)
     expected = np.average(means, axis=0, weights=policy[edges["action"][tried]])
     assert chances == pytest.approx(expected, abs=1e-5)
     assert chances != pytest.approx(tree.wins[:MAX_PLAYERS] / tree.wins[MAX_PLAYERS], abs=1e-3)
     tree.nodes[0]["proven"] = all_seats(4)  # the returns of the root count
-    improved_chances(tree, policy, chances)
+    policy_chances(tree, policy, chances)
     assert chances == pytest.approx(tree.wins[:MAX_PLAYERS] / tree.wins[MAX_PLAYERS])
+
+
+def test_an_estimate_has_the_chances_of_the_actions_that_may_be_played() -> None:
+    agent, game = make_agent("az:city-4:64", seed=1), in_the_middle()
+    assert isinstance(agent, SearchAgent)
+    chances, shares = agent.estimate(game)
+    (tree,), weights = agent._trees, np.zeros(CITY.num_actions, np.float32)
+    weights[[action for action, _ in shares]] = [share for _, share in shares]
+    expected = np.zeros(MAX_PLAYERS)
+    policy_chances(tree, weights, expected)
+    assert chances == pytest.approx(expected[:4], abs=1e-6)
+    assert sum(chances) == pytest.approx(1)
 
 
 def test_the_tree_is_reused_within_a_game(kind: Callable[..., SearchAgent]) -> None:

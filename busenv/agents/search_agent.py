@@ -14,6 +14,7 @@ from busenv import Board, Game
 from busenv.agents.base import CompiledAgent, Estimate
 from busenv.core.bits import seeded
 from busenv.core.state import MAX_PLAYERS
+from busenv.search.sequential_halving import policy_chances
 from busenv.search.solver import is_decided
 from busenv.search.tree import Tree, make_tree
 from busenv.search.tree_search import NO_MOVES, root_weights, search_games, search_root, simulate
@@ -111,11 +112,13 @@ class SearchAgent(CompiledAgent):
     def _estimate(self, game: Game) -> Estimate:
         """Return each seat's chance to win, and the legal actions' shares of the weights."""
         weights = self._search(game)
-        wins = np.sum([tree.wins for tree in self._trees], axis=0)
-        chances = (wins[: game.num_players] / wins[MAX_PLAYERS]).tolist()
+        chances = np.zeros((self._threads, MAX_PLAYERS))
+        for tree, of_tree in zip(self._trees, chances, strict=True):
+            policy_chances(tree, weights, of_tree)
         legal = game.legal_actions()
         shares = zip(legal, (weights[legal] / weights.sum()).tolist(), strict=True)
-        return chances, sorted(shares, key=lambda pair: -pair[1])
+        by_share = sorted(shares, key=lambda pair: -pair[1])
+        return chances.mean(axis=0)[: game.num_players].tolist(), by_share
 
     def action_values(self) -> dict[int, float]:
         """Return the mean return by visited action of the position that was searched last.

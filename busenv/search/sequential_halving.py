@@ -199,12 +199,12 @@ def improved_policy(tree, search, out):
 
 
 @kernel
-def improved_chances(tree, policy, out):
-    """Write the chances to win, by seat, of a player who plays the improved policy.
+def policy_chances(tree, policy, out):
+    """Write the chances to win, by seat, if the player to decide follows a policy.
 
-    They are means over the actions that were searched, each weighted by the policy: unlike
-    `tree.wins`, they are not lowered by actions that sequential halving has dropped. policy:
-    float32, (num_actions,), of `improved_policy`. out: float32, (5,).
+    They are means over the actions that were searched, weighted by the policy. Unlike `tree.wins`,
+    they are not lowered by actions that a search tries and rejects. policy: float32,
+    (num_actions,); its sum is arbitrary. out: float, (5,).
     """
     root, players, total = tree.nodes[0], np.int64(tree.nodes[0].game.players), 0.0
     edges = 0 if root.proven == all_seats(players) else np.int64(root.edges)

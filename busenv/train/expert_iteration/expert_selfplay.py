@@ -24,7 +24,7 @@ from busenv.heuristics.evaluation import WEIGHTS
 from busenv.networks.compiled_network import Weights, clear_previous_rows, copy_weights
 from busenv.networks.inference import draw_action
 from busenv.search.az_search import AzSearchState, AzSettings, make_az_search
-from busenv.search.sequential_halving import improved_chances, improved_policy
+from busenv.search.sequential_halving import improved_policy, policy_chances
 from busenv.search.tree import Tree, child_of, make_tree, reroot, set_root
 from busenv.search.tree_search import begin_search, pass_forced, root_weights, simulate
 from busenv.search.uct_search import UctSearchState, UctSettings, make_uct_search
@@ -148,7 +148,7 @@ def choose_action(tree, search, is_full, explores, policy, sample):
     if is_full:
         policy[:] = 0.0
         improved_policy(tree, search, policy)
-        improved_chances(tree, policy, sample.win_probs)
+        policy_chances(tree, policy, sample.win_probs)
         write_decision(sample, tree.nodes[0].game, policy)
     return action
 
