@@ -15,7 +15,7 @@ clockwise. Every agent can observe in every turn; the mask is all zeros unless i
 turn. An agent that does not take part (in a game of 3 in an environment for 4) observes zeros.
 
 **Turns.** A seat with several decisions in a row is selected again. Games of scripted agents have
-76 to 315 decisions.
+about 75 to 340 decisions.
 
 **Rewards** go to every seat in the step that earns them.
 
