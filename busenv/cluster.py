@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ LOCAL_ENVIRONMENT = {  # environment variables of a local cluster, where they ar
     "RAY_USAGE_STATS_ENABLED": "0",
     # Ray's default of 15 yields to all other processes, unlike this package's plain workers.
     "RAY_worker_niceness": "0",
+    # Otherwise Ray writes ~/.ray/auth_token, which a later `ray start --head` then requires.
+    "RAY_AUTH_TOKEN": secrets.token_hex(),
 }
 
 
@@ -65,7 +68,10 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     try:
         ray.init(address, **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        raise ClusterError(f"no cluster at {address!r}: {_first_line(error)}") from error
+        raise ClusterError(
+            f"no cluster at {address!r}: {_first_line(error)}; if it requires a token, set "
+            "RAY_AUTH_MODE=token and copy ~/.ray/auth_token from the head node"
+        ) from error
     try:
         yield
     finally:

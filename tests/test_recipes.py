@@ -83,6 +83,19 @@ def test_stored_actions_are_legal_by_the_stored_masks(name: str, tmp_path: Path)
     assert output.splitlines()[-1] == "legal: 1.0"
 
 
+def test_agilerl_credits_a_result_to_the_decisions_of_its_game(tmp_path: Path) -> None:
+    """With the reward `win`, it is the return of the last decision."""
+    script = SCRIPTS["train/agilerl_ppo.py"].replace('reward="shaped"', 'reward="win"')
+    check = """
+rewards, returns = (np.asarray(buffer.buffer[name]) for name in ("rewards", "returns"))
+is_last = rewards != 0
+print("games:", is_last.sum(), "credited:", np.allclose(returns[is_last], rewards[is_last]))
+"""
+    games, credited = run(script + check, tmp_path).splitlines()[-1].split()[1::2]
+    assert int(games) > 0
+    assert credited == "True"
+
+
 def test_agents_to_copy_play_by_their_specs() -> None:
     specs = ["lookahead.py:Lookahead", "torch_policy.py:make"]
     agents = [make_agent(f"py:{ROOT}/agents/{spec}") for spec in specs]

@@ -13,7 +13,7 @@ from busenv.envs import rllib
 
 
 @pytest.mark.parametrize("num_players", [3, (4,), (3, 4, 5)])
-def test_margins_sum_to_zero_and_observations_fit_the_space(
+def test_rewards_are_those_of_their_seats_and_observations_fit_the_space(
     num_players: int | tuple[int, ...],
 ) -> None:
     env = rllib.BusMultiAgentEnv({"num_players": num_players, "reward": "margin"})
@@ -33,16 +33,24 @@ def test_margins_sum_to_zero_and_observations_fit_the_space(
                 paid[name] += reward
         met.add(len(paid))
         assert set(seen) == set(paid)
-        assert sum(paid.values()) == pytest.approx(0, abs=1e-4)
+        points = env._env.game.points
+        margins = [own - (sum(points) - own) / (len(points) - 1) for own in points]
+        assert [paid[f"player_{seat}"] for seat in range(len(points))] == pytest.approx(margins)
         earned |= any(paid.values())
     assert earned
     assert met == {*np.atleast_1d(num_players).tolist()}
 
 
+def test_keys_that_the_module_does_not_read_are_refused() -> None:
+    with pytest.raises(ValueError, match="observation_keys is None; allowed: "):
+        rllib.ppo_config(observation_keys=None)
+
+
 def test_rllib_ppo_updates_one_shared_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_TMPDIR", "/tmp")
     ray.init("local", num_cpus=1, include_dashboard=False)  # not another test's cluster
-    config = rllib.ppo_config(32, num_players=(3, 4, 5)).training(
+    settings = {"num_players": (3, 4, 5), "observation_dtype": "uint8"}
+    config = rllib.ppo_config(32, **settings).training(
         train_batch_size_per_learner=400, minibatch_size=100, num_epochs=2
     )
     algorithm = config.env_runners(num_env_runners=0).build_algo()

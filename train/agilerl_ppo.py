@@ -26,6 +26,18 @@ agent = PPO(
     gamma=1.0,
     net_config={"encoder_config": {"hidden_size": [256, 256]}},
 )
+buffer = agent.rollout_buffer
+compute_returns = buffer.compute_returns_and_advantages
+
+
+def compute_correct_returns(last_value, last_done):
+    """Compute advantages; AgileRL 2.58.0 reads `dones[t + 1]` as the end of step t."""
+    dones = buffer.buffer["dones"]
+    dones[1:] = dones[:-1].clone()
+    compute_returns(last_value, last_done)
+
+
+buffer.compute_returns_and_advantages = compute_correct_returns
 last: dict = {}
 for _ in range(-(-total // 4096)):
     scores, *rest = collect_rollouts(agent, envs, **last)

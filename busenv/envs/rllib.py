@@ -85,15 +85,18 @@ class MaskedModule(TorchRLModule, ValueFunctionAPI):
             for outputs in (int(self.action_space.n), 1)
         )
 
+    def _embed(self, batch: dict[str, Any]) -> Any:
+        return self.shared(batch[Columns.OBS][KEYS[0]].float())
+
     def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
-        shared = self.shared(batch[Columns.OBS][KEYS[0]])
+        shared = self._embed(batch)
         illegal = batch[Columns.OBS][KEYS[1]] == 0
         logits = self.policy(shared).masked_fill(illegal, torch.finfo(torch.float32).min)
         return {Columns.ACTION_DIST_INPUTS: logits, Columns.EMBEDDINGS: shared}
 
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
         if embeddings is None:
-            embeddings = self.shared(batch[Columns.OBS][KEYS[0]])
+            embeddings = self._embed(batch)
         return self.value(embeddings).squeeze(-1)
 
 
@@ -105,8 +108,11 @@ def register() -> None:
 def ppo_config(width: int = 256, **settings: Any) -> PPOConfig:
     """Return a PPO configuration with one policy for all seats.
 
-    width: of the layers. settings: those of `BusMultiAgentEnv`.
+    width: of the layers. settings: those of `BusMultiAgentEnv` except `observation_keys`, whose
+    default the module requires: ValueError for another value.
     """
+    if (keys := settings.get("observation_keys", KEYS)) != KEYS:
+        raise ValueError(f"observation_keys is {keys!r}; allowed: {KEYS}")
     register()
     return (
         PPOConfig()
