@@ -27,7 +27,6 @@ from busenv.train.ppo import (
     LEARNER,
     Games,
     LineUps,
-    PPOSettings,
     Rollout,
     _minibatches,
     compute_gradients,
@@ -41,7 +40,7 @@ from busenv.train.ppo_run import find_device
 from tests.support.training import DEVICES
 
 CPU, PAST = torch.device("cpu"), 3
-SETTINGS = PPOSettings(steps=40, batch_size=128, reward_unit=2.0)
+SETTINGS = PPOConfig(steps=40, batch_size=128, reward_unit=2.0, threads=1)
 
 
 def random_rollout(steps: int, games: int, rng: np.random.Generator) -> Rollout:
@@ -229,7 +228,7 @@ def test_a_rollout_records_the_learners_decisions_and_all_rewards() -> None:
 
 def test_minibatches_have_every_decision_once_an_epoch() -> None:
     generator, indices = torch.Generator().manual_seed(0), torch.arange(100, 130)
-    settings = PPOSettings(batch_size=8, epochs=2)
+    settings = PPOConfig(batch_size=8, epochs=2)
     batches = [rows.tolist() for rows in _minibatches(indices, settings, generator)]
     assert [len(rows) for rows in batches] == [8, 8, 7, 7] * 2
     for epoch in (batches[:4], batches[4:]):
@@ -247,7 +246,7 @@ def test_updates_learn_from_advantages_and_returns(device: str, bfloat16: bool) 
     weights = torch.ones(1, device=device)
     games = make_games(16, LineUps(weights, opponent_share=0.0), generator, device=device)
     rollout = make_rollout(40, 16, *games.sizes, torch.device(device))
-    settings = SETTINGS._replace(bfloat16=bfloat16)
+    settings = SETTINGS.changed({"precision": "bfloat16" if bfloat16 else "float32"})
     policy = torch_policy(network, generator, bfloat16)
     play_rollout(games, policy, {}, rollout, settings=settings, generator=generator)
     passes = rollout.actions == 7
@@ -255,7 +254,7 @@ def test_updates_learn_from_advantages_and_returns(device: str, bfloat16: bool) 
     seats = torch.nn.functional.one_hot(rollout.seats, MAX_PLAYERS)
     rollout.rewards.add_(seats * passes[:, :, None])
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-    settings = settings._replace(gamma=0.0, gae_lambda=0.0, epochs=4, entropy_coef=0.0)
+    settings = settings.changed({"gamma": 0.0, "gae_lambda": 0.0, "epochs": 4, "entropy_coef": 0.0})
     rows, masks = rollout.observations[passes], rollout.masks[passes]
 
     def chance() -> torch.Tensor:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from busenv.train.config import PPOConfig
 from busenv.train.policies import masked_log_probs, sample
-from busenv.train.ppo_loss import Decisions, LossSettings, ppo_loss, torch_loss
+from busenv.train.ppo_loss import Decisions, ppo_loss, torch_loss
 
 LOSSES = pytest.mark.parametrize("loss_of", [ppo_loss, torch_loss])
+SETTINGS = PPOConfig(clip_range=0.2, value_coef=0.5, entropy_coef=0.1)
 NO_ROWS = torch.zeros(4, 0, dtype=torch.uint8)  # losses read no observations
 
 
@@ -20,10 +22,12 @@ def test_the_surrogate_loss_is_clipped_on_the_side_that_gains(loss_of: Any) -> N
     masks = torch.tensor([[True, False, True]]).expand(4, 3)
     taken, old = torch.zeros(4, dtype=torch.int64), torch.tensor(0.5).log() - ratios.log()
     decisions = Decisions(NO_ROWS, masks, taken, old, advantages, torch.zeros(4))
-    loss, means = loss_of(logits, torch.zeros(4, 1), decisions, LossSettings(0.2, 0.0, 0.0))
+    settings = PPOConfig(clip_range=0.2, value_coef=0.0, entropy_coef=0.0)
+    loss, means = loss_of(logits, torch.zeros(4, 1), decisions, settings)
     policy_loss, _, entropy, divergence, clip_fraction = means.tolist()
     assert clip_fraction == 1
-    assert loss_of(logits, torch.zeros(4, 1), decisions, LossSettings(0.6, 0.0, 0.0))[1][4] == 0.5
+    wider = settings.changed({"clip_range": 0.6})
+    assert loss_of(logits, torch.zeros(4, 1), decisions, wider)[1][4] == 0.5
     assert float(loss.detach()) == pytest.approx(-(1.2 + 0.5 - 2.0 - 0.8) / 4)
     assert policy_loss == pytest.approx(float(loss.detach()))
     assert entropy == pytest.approx(np.log(2))
@@ -48,7 +52,7 @@ def test_the_compiled_loss_and_its_gradients_are_those_of_torch() -> None:
     results = []
     for loss_of in (ppo_loss, torch_loss):
         inputs = [logits.clone().requires_grad_(), values.clone().requires_grad_()]
-        loss, means = loss_of(*inputs, decisions, LossSettings(0.2, 0.5, 0.1))
+        loss, means = loss_of(*inputs, decisions, SETTINGS)
         results.append((loss.detach(), means, *torch.autograd.grad(3 * loss, inputs)))
     assert 0.2 < results[0][1][4] < 0.8  # some ratios are clipped
     for compiled, wanted in zip(*results, strict=True):
@@ -60,4 +64,4 @@ def test_an_illegal_action_is_refused(action: int) -> None:
     masks, ones = torch.tensor([[True, False]]), torch.ones(1)
     decisions = Decisions(NO_ROWS[:1], masks, torch.tensor([action]), ones, ones, ones)
     with pytest.raises(ValueError, match="action is not legal"):
-        ppo_loss(torch.zeros(1, 2), torch.zeros(1, 1), decisions, LossSettings(0.2, 0.5, 0.1))
+        ppo_loss(torch.zeros(1, 2), torch.zeros(1, 1), decisions, SETTINGS)

@@ -18,7 +18,6 @@ from busenv.game.rules import as_rules
 from busenv.networks.factory import MAX_WIDTH
 from busenv.networks.logits import HIGHEST_TEMPERATURE
 from busenv.schema import Schema, first_error
-from busenv.train.ppo import PPOSettings
 
 
 def accepted_by(use: Callable[[str], object]) -> AfterValidator:
@@ -226,9 +225,6 @@ class LimitedConfig(RunConfig):
         return self
 
 
-DEFAULTS = PPOSettings()
-
-
 class PPOConfig(LimitedConfig):
     """Settings of a PPO run; the description of each field states its meaning.
 
@@ -247,43 +243,27 @@ class PPOConfig(LimitedConfig):
         default="margin", description="name of the reward"
     )
     reward_unit: float = Field(
-        default=DEFAULTS.reward_unit, ge=1e-6, le=1e6, description="rewards are divided by it"
+        default=5.0, ge=1e-6, le=1e6, description="rewards are divided by it"
     )
     learning_rate: float = Field(
         default=7e-4, ge=1e-8, le=1, description=RunConfig.model_fields["learning_rate"].description
     )
     games: int = Field(default=128, ge=1, le=10**6, description="games played in parallel")
-    steps: int = Field(
-        default=DEFAULTS.steps, ge=1, le=10_000, description="steps of a rollout in each game"
-    )
-    batch_size: int = Field(
-        default=DEFAULTS.batch_size, ge=1, le=10**6, description="training decisions per minibatch"
-    )
-    gamma: float = Field(default=DEFAULTS.gamma, ge=0, le=1, description="discount per decision")
+    steps: int = Field(default=128, ge=1, le=10_000, description="steps of a rollout in each game")
+    gamma: float = Field(default=0.99, ge=0, le=1, description="discount per decision")
     gae_lambda: float = Field(
-        default=DEFAULTS.gae_lambda,
-        ge=0,
-        le=1,
-        description="lambda of generalized advantage estimation",
+        default=0.95, ge=0, le=1, description="lambda of generalized advantage estimation"
     )
-    epochs: int = Field(default=DEFAULTS.epochs, ge=1, le=100, description="passes over a rollout")
+    epochs: int = Field(default=2, ge=1, le=100, description="passes over a rollout")
     clip_range: float = Field(
-        default=DEFAULTS.clip_range, ge=1e-8, le=1, description="clip range of the policy ratio"
+        default=0.2, ge=1e-8, le=1, description="clip range of the policy ratio"
     )
     entropy_coef: float = Field(
-        default=DEFAULTS.entropy_coef,
-        ge=0,
-        le=10,
-        description="weight of the entropy bonus in the loss",
+        default=0.02, ge=0, le=10, description="weight of the entropy bonus in the loss"
     )
-    value_coef: float = Field(
-        default=DEFAULTS.value_coef, ge=0, le=100, description="weight of the value loss"
-    )
+    value_coef: float = Field(default=0.5, ge=0, le=100, description="weight of the value loss")
     max_grad_norm: float = Field(
-        default=DEFAULTS.max_grad_norm,
-        ge=1e-6,
-        le=1e6,
-        description="gradients are clipped to this norm",
+        default=0.5, ge=1e-6, le=1e6, description="gradients are clipped to this norm"
     )
     opponent_share: float = Field(
         default=0.5,

@@ -19,8 +19,9 @@ from torch import nn
 
 from busenv.core.state import MAX_PLAYERS
 from busenv.train.advantages import compute_gae
-from busenv.train.policies import Opponent, Policy, forward, sample, select
-from busenv.train.ppo_loss import Decisions, LossSettings, ppo_loss
+from busenv.train.config import PPOConfig
+from busenv.train.policies import Opponent, Policy, forward, sample, select, uses_bfloat16
+from busenv.train.ppo_loss import Decisions, ppo_loss
 
 LEARNER = 0  # owner of a seat: `seat_owners` of the environment
 NO_OWNER = 255  # in place of an owner where the game is over
@@ -31,30 +32,6 @@ MIXING_STEPS = 256  # of random play before the first rollout
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-class PPOSettings(NamedTuple):
-    """Settings of rollouts and updates.
-
-    steps: of a rollout. batch_size: decisions of a minibatch. epochs: passes over a rollout.
-    gamma, gae_lambda: of `compute_gae`. reward_unit: reward that counts as 1. entropy_coef,
-    value_coef: weights in the loss. max_grad_norm: gradients are clipped to it. bfloat16: whether
-    matrix products are computed in bfloat16, except on a CPU those of the first layer. threads:
-    that share the computation of a gradient.
-    """
-
-    steps: int = 128
-    batch_size: int = 512
-    epochs: int = 2
-    gamma: float = 0.99
-    gae_lambda: float = 0.95
-    reward_unit: float = 5.0
-    clip_range: float = 0.2
-    entropy_coef: float = 0.02
-    value_coef: float = 0.5
-    max_grad_norm: float = 0.5
-    bfloat16: bool = False
-    threads: int = 1
 
 
 class LineUps(NamedTuple):
@@ -243,7 +220,7 @@ def play_rollout(
     opponents: dict[int, Opponent],
     rollout: Rollout,
     *,
-    settings: PPOSettings,
+    settings: PPOConfig,
     generator: torch.Generator,
 ) -> None:
     """Play T steps of N games and write them to the buffers.
@@ -297,20 +274,23 @@ def rollout_gae(
 
 
 def compute_gradients(
-    network: nn.Module, decisions: Decisions, *, minibatch_size: int, settings: PPOSettings
+    network: nn.Module,
+    decisions: Decisions,
+    *,
+    minibatch_size: int,
+    settings: PPOConfig,
+    bfloat16: bool = False,
 ) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
     """Compute what some decisions of a minibatch add to the gradients of PPO's loss.
 
-    decisions: with advantages that are normalised over the minibatch.
+    decisions: with advantages that are normalised over the minibatch. bfloat16: whether matrix
+    products are computed in bfloat16, except on a CPU those of the first layer.
 
     Returns the gradients by parameter of the network, and what the decisions add to the five means
     of `ppo_loss` over the minibatch, float32, (5,).
     """
-    logits, values = forward(network, decisions.observations, settings.bfloat16)
-    loss, means = ppo_loss(
-        logits, values, decisions,
-        LossSettings(settings.clip_range, settings.value_coef, settings.entropy_coef),
-    )  # fmt: skip
+    logits, values = forward(network, decisions.observations, bfloat16)
+    loss, means = ppo_loss(logits, values, decisions, settings)
     share = len(values) / minibatch_size
     return torch.autograd.grad(loss * share, [*network.parameters()]), means * share
 
@@ -320,10 +300,10 @@ def update(
     optimizer: torch.optim.Optimizer,
     rollout: Rollout,
     *,
-    settings: PPOSettings,
+    settings: PPOConfig,
     generator: torch.Generator,
 ) -> dict[str, float]:
-    """Learn from a rollout.
+    """Learn from a rollout. On a CPU, the threads of the settings share each gradient.
 
     Returns the number of decisions that had an advantage, `explained_variance` of the returns by
     the values, and means over the minibatches of losses and other statistics, by name.
@@ -345,14 +325,20 @@ def update(
         )
     )  # fmt: skip
     parameters, statistics = [*network.parameters()], []
+    device = advantages.device
+    threads = settings.threads if device.type == "cpu" else 1
+    gradients = partial(
+        compute_gradients,
+        network,
+        settings=settings,
+        bfloat16=uses_bfloat16(settings.precision, device),
+    )
     for rows in _minibatches(indices, settings, generator):
         minibatch = Decisions(*select(rows, *decisions))
         std, mean = torch.std_mean(minibatch.advantages, correction=0)
         minibatch = minibatch._replace(advantages=(minibatch.advantages - mean) / (std + 1e-8))
-        pieces = minibatch.split(min(settings.threads, len(rows)))
-        results = in_threads(
-            partial(compute_gradients, network, minibatch_size=len(rows), settings=settings), pieces
-        )
+        pieces = minibatch.split(min(threads, len(rows)))
+        results = in_threads(partial(gradients, minibatch_size=len(rows)), pieces)
         for parameter, *parts in zip(parameters, *(parts for parts, _ in results), strict=True):
             parameter.grad = reduce(torch.add, parts)
         grad_norm = nn.utils.clip_grad_norm_(parameters, settings.max_grad_norm)
@@ -371,7 +357,7 @@ def update(
 
 
 def _minibatches(
-    indices: torch.Tensor, settings: PPOSettings, generator: torch.Generator
+    indices: torch.Tensor, settings: PPOConfig, generator: torch.Generator
 ) -> Iterator[torch.Tensor]:
     """All indices in random order, once an epoch, in pieces of nearly equal size."""
     pieces = max(-(-len(indices) // settings.batch_size), 1)

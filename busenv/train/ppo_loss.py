@@ -14,6 +14,7 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from busenv.core.jit import kernel
+from busenv.train.config import PPOConfig
 from busenv.train.policies import masked_log_probs
 
 
@@ -37,16 +38,8 @@ class Decisions(NamedTuple):
         return [Decisions(*piece) for piece in zip(*split, strict=True)]
 
 
-class LossSettings(NamedTuple):
-    """Settings of the loss, as in `PPOSettings`."""
-
-    clip_range: float
-    value_coef: float
-    entropy_coef: float
-
-
 def ppo_loss(
-    logits: torch.Tensor, values: torch.Tensor, decisions: Decisions, settings: LossSettings
+    logits: torch.Tensor, values: torch.Tensor, decisions: Decisions, settings: PPOConfig
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute the loss of PPO, a mean over decisions, to be minimised.
 
@@ -63,7 +56,7 @@ def ppo_loss(
 
 
 def torch_loss(
-    logits: torch.Tensor, values: torch.Tensor, decisions: Decisions, settings: LossSettings
+    logits: torch.Tensor, values: torch.Tensor, decisions: Decisions, settings: PPOConfig
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute the same as `ppo_loss` in PyTorch, on any device."""
     log_probs, advantages = masked_log_probs(logits, decisions.masks), decisions.advantages
@@ -87,12 +80,17 @@ class _CompiledLoss(torch.autograd.Function):
         logits: torch.Tensor,
         values: torch.Tensor,
         decisions: Decisions,
-        settings: LossSettings,
+        settings: PPOConfig,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         gradients = torch.zeros_like(logits), torch.zeros_like(values)
         means = logits.new_empty(5)
         tensors = (logits.detach(), values.detach(), *decisions[1:], *gradients, means)
-        _write_loss(*(tensor.numpy() for tensor in tensors), *settings)
+        _write_loss(
+            *(tensor.numpy() for tensor in tensors),
+            settings.clip_range,
+            settings.value_coef,
+            settings.entropy_coef,
+        )
         ctx.save_for_backward(*gradients)
         ctx.mark_non_differentiable(means)
         loss = means[0] + settings.value_coef * means[1] - settings.entropy_coef * means[2]

@@ -33,7 +33,6 @@ from busenv.train.ppo import (
     LEARNER,
     Games,
     LineUps,
-    PPOSettings,
     Rollout,
     columns,
     in_threads,
@@ -85,17 +84,15 @@ class PPORun(TrainingRun):
         on_cpu = self.device.type == "cpu"
         self._learner = self.network if on_cpu else copy.deepcopy(self.network).to(self.device)
         self.optimizer = torch.optim.Adam(self._learner.parameters(), eps=1e-5, fused=True)
-        bfloat16 = uses_bfloat16(config.precision, self.device)
-        threads = min(config.threads, config.games) if on_cpu else 1
-        settings = config.model_dump(include={*PPOSettings._fields})
-        settings |= {"bfloat16": bfloat16, "threads": threads}
-        self._settings = PPOSettings(**settings)
+        self._bfloat16 = uses_bfloat16(config.precision, self.device)
         self.agent = PolicyAgent(
             self.network, self.boards, seed=config.seed, temperature=config.temperature
         )
         self._generator = torch.Generator(self.device)
         torch.set_num_threads(1)  # parts of the games and of minibatches have a thread each
-        self._rollout, self._parts = self._make_parts(threads)
+        self._rollout, self._parts = self._make_parts(
+            min(config.threads, config.games) if on_cpu else 1
+        )
         self._warm_up()
         games = self._state_of_games()
         checkpoint = self._resume(self._learner, games)
@@ -182,13 +179,13 @@ class PPORun(TrainingRun):
         }
         play_rollout(
             part.games, self._policy(self._learner, part), opponents, part.rollout,
-            settings=self._settings, generator=part.generator,
+            settings=self.config, generator=part.generator,
         )  # fmt: skip
 
     def _policy(self, network: Network, part: Part) -> Policy:
         if self.device.type == "cpu":
             return compiled_policy(network, part.generator)
-        return torch_policy(network, part.generator, self._settings.bfloat16)
+        return torch_policy(network, part.generator, self._bfloat16)
 
     def _opponent(self, member: LeagueMember, part: Part) -> Opponent:
         """Return the policy of a bot that the environment does not play, or of a past self."""
@@ -214,7 +211,7 @@ class PPORun(TrainingRun):
         in_threads(lambda part: self._play(part, members), self._parts)
         statistics = update(
             self._learner, self.optimizer, self._rollout,
-            settings=self._settings, generator=self._generator,
+            settings=config, generator=self._generator,
         )  # fmt: skip
         decisions = int(statistics.pop("decisions"))
         scalars = {f"train/{name}": value for name, value in statistics.items()}
