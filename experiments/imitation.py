@@ -74,7 +74,7 @@ def evaluate(network: Network, dataset: GameDataset, games: int) -> dict[str, Sc
             rules=dataset.rules,
             board=dataset.board,
             players=dataset.num_players,
-        )[0]
+        )
         for name in OPPONENTS
     }
 

@@ -56,18 +56,18 @@ def test_recipes_are_commands_of_this_version(path: Path, tmp_path: Path) -> Non
 
 
 def test_a_bundled_model_guides_a_search() -> None:
-    score, _ = evaluate_against(make_agent("az:city-4:32"), "uct:32", 64, seed=1)
+    score = evaluate_against(make_agent("az:city-4:32"), "uct:32", 64, seed=1)
     assert score.wins / score.games > 0.3
 
 
 @pytest.mark.parametrize("size", ["small", "medium", "city", "large"])
 def test_the_network_for_every_board_beats_greedy_on_unseen_boards(size: str) -> None:
     boards = f"generated:{size}:test:8"
-    score, _ = evaluate_against(make_agent("net:generated-4"), "greedy", 64, seed=1, board=boards)
+    score = evaluate_against(make_agent("net:generated-4"), "greedy", 64, seed=1, board=boards)
     assert score.wins / score.games > 0.5
 
 
 @pytest.mark.parametrize(("bot", "share"), [("greedy", 0.8), ("planner", 0.55)])
 def test_city_2_beats_the_scripted_agents(bot: str, share: float) -> None:
-    score, _ = evaluate_against(make_agent("ppo:city-2"), bot, 100, seed=1)
+    score = evaluate_against(make_agent("ppo:city-2"), bot, 100, seed=1)
     assert score.wins / score.games > share

@@ -26,9 +26,8 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     assert names >= {"report.md", "learning_curve.png", "curve.csv", "model.safetensors"}
     assert names >= {"model.json", "run.json", "tensorboard", "replay.json", "replay.html"}
     report = (folder / "report.md").read_text()
-    assert "| az:64, 3 greedy | az:64 |" in report
-    assert "| net, 3 greedy | net |" in report
-    assert re.search(r"\|  \| greedy \| [\d.]+% \|  \| ", report)  # no interval for three copies
+    assert "| az:64, 3 greedy | " in report
+    assert "| net, 3 greedy | " in report
     how = "PPO among greedy, planner and past selves"
     assert how in report.replace("\n", " ")
     seconds = json.loads((folder / "model.json").read_text())["training"]["seconds"]
@@ -44,7 +43,7 @@ def test_demo_writes_a_report_and_a_replay_and_suggests_commands(
     share = (folder / "curve.csv").read_text().splitlines()[-1].split(",")[3]
     assert f"won random {float(share):.0%}" in last
     (head,) = (line for line in out.splitlines() if line.startswith("line-up"))
-    for column in ("agent", "wins", "95% interval", "rank", "points"):  # all fit in 80 columns
+    for column in ("wins", "95% interval", "rank", "points"):  # all fit in 80 columns
         assert f" {column} " in f"{head} "
     assert len(head) <= 80
     assert "az:64, 3 random" not in out

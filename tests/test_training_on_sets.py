@@ -60,10 +60,10 @@ def test_a_model_of_a_set_plays_all_boards_of_the_size(tmp_path: Path) -> None:
 def test_ratings_divide_their_games_among_validation_boards(tmp_path: Path) -> None:
     run = PPORun(SET, tmp_path)
     assert rating_boards(run, 5 * 16 + 3).name == "generated:small:validation:5"
-    own, others = evaluate_against(run.agent, "random", 35, 1, board="generated:small:validation:2")
-    assert (own.games, others.games) == (35, 3 * 35)
-    assert own.wins + others.wins == 35
-    assert own.rank + 3 * others.rank == pytest.approx(0 + 1 + 2 + 3)
+    score = evaluate_against(run.agent, "random", 35, 1, board="generated:small:validation:2")
+    assert score.games == 35
+    assert 0 < score.wins < 35
+    assert 0 < score.rank < 3
 
 
 def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_network_for_every_board_is_fitted_and_rated(
     counts = {games: rating_boards(run, games).name for games in (16, 32, 100, 130)}
     boards = (4, 4, 4, 8)
     assert [*counts.values()] == [f"generated:mixed:validation:{count}" for count in boards]
-    assert evaluate(run, run.agent, "random", 16)[0].games == 16
+    assert evaluate(run, run.agent, "random", 16).games == 16
 
 
 def test_replay_files_of_other_boards_are_refused(tmp_path: Path) -> None:

@@ -35,8 +35,7 @@ from busenv.train.run_training import (
 from busenv.train.training_run import MODEL
 
 REPORT, RECORD, PAGE, SEARCH_PAGE = "report.md", "replay.json", "replay.html", "replay-uct.html"
-COLUMNS = ["line-up", "agent", "wins", "95% interval", "rank", "points"]
-TABLE_NOTE = "A line-up's second row is the mean of the other seats."
+COLUMNS = ["line-up", "wins", "95% interval", "rank", "points"]  # of the first agent
 OPPONENTS = ("planner", "uct:50", "planner", "uct:50")  # of the sample game, as many as needed
 SEARCH = "uct:300"  # estimates the sample game in one of the suggested commands
 HOUR = 3600.0
@@ -54,17 +53,16 @@ def train_and_report(config: AnyConfig, folder: Path, games: int, ray: str = "")
     match_ups = _match_ups(run)
     with progress_bar(console, "rating") as bar:
         task = bar.add_task("", total=len(match_ups) + 1, note="")
-        scores = []
+        rows = []
         for agent, bot in match_ups:
             bar.update(task, note=f"{agent.name} against {bot}")
-            scores.append(evaluate(run, agent, bot, games))
+            rows.append(_row(run, bot, evaluate(run, agent, bot, games)))
             bar.advance(task)
         bar.update(task, note="sample game")
         _play_sample(run)
         bar.update(task, advance=1, note="")
-    table = _table(run, games, scores)
+    table = TextTable(_caption(run, games), COLUMNS, rows)
     table.show(console)
-    console.print(TABLE_NOTE)
     commands = _next_commands(run)
     write_whole(folder / REPORT, _report(table, run, commands))
     for title, name in (("Report", REPORT), ("Learning curve", PICTURE), ("Replay", PAGE)):
@@ -90,32 +88,23 @@ def _match_ups(run: AnyRun) -> list[tuple[Agent, str]]:
     ]
 
 
-def _table(run: AnyRun, games: int, scores: list[list[Score]]) -> TextTable:
+def _caption(run: AnyRun, games: int) -> str:
     players = run.config.rating_players
-    rows = [
-        row
-        for own, others in scores
-        for row in (
-            [f"{own.name}, {players - 1} {others.name}", *_cells(own)],
-            # Wins of several copies in a game are not independent, so they have no interval.
-            ["", *_cells(others, with_interval=False)],
-        )
-    ]
     caption = (
         f"{games} games each of {players} players, seats and starting player rotated; "
         f"par is {1 / players:.0%} of wins"
     )
     if not isinstance(run.boards, Board):
         caption += f"; boards {rating_boards(run, games).name}"
-    return TextTable(caption, COLUMNS, rows, names=2)
+    return caption
 
 
-def _cells(score: Score, with_interval: bool = True) -> list[str]:
+def _row(run: AnyRun, bot: str, score: Score) -> list[str]:
     low, high = score.interval()
     return [
-        score.name,
+        f"{score.name}, {run.config.rating_players - 1} {bot}",
         f"{score.wins / score.games:.1%}",
-        f"{low:.1%} to {high:.1%}" if with_interval else "",
+        f"{low:.1%} to {high:.1%}",
         f"{score.rank + 1:.2f}",
         f"{score.points:.2f}",
     ]
@@ -130,7 +119,8 @@ busenv {busenv.__version__}, board {run.boards.name}, rules {run.rules.name}. Tr
 {describe_training(run.config)}; {run.decisions:,} training decisions in {seconds:.0f} s; seed
 {run.config.seed}.
 
-{table.title}. {TABLE_NOTE} Rank and points are means; rank 1 is the winner's.
+{table.title}. Wins, rank and points are those of a line-up's first agent; rank and points are
+means; rank 1 is the winner's.
 
 {table.markdown().rstrip()}
 

@@ -52,8 +52,8 @@ def evaluate_against(
     rules: str | Rules = "capstone-2024",
     board: str | Board | GeneratedBoards = "city",
     players: int = 4,
-) -> list[Score]:
-    """Play an agent against copies of a bot; returns its score and the copies' combined score.
+) -> Score:
+    """Play an agent against copies of a bot; returns its score.
 
     board: the games, numbered as in `play_match`, are shared out evenly among the boards of a set,
     in order. players: per game, copies included. All agents are reset, so games depend on the
@@ -72,18 +72,12 @@ def evaluate_against(
             if len(share)
         ]
     own = [score for score, *_ in scores]
-    others = [score for _, *rest in scores for score in rest]
-    return [_combined(agent.name, own), _combined(bot, others)]
-
-
-def _combined(name: str, scores: list[Score]) -> Score:
-    games = sum(s.games for s in scores)
     return Score(
-        name,
+        agent.name,
         games,
-        sum(s.wins for s in scores),
-        sum(s.rank * s.games for s in scores) / games,
-        sum(s.points * s.games for s in scores) / games,
+        sum(s.wins for s in own),
+        sum(s.rank * s.games for s in own) / games,
+        sum(s.points * s.games for s in own) / games,
     )
 
 
@@ -100,7 +94,7 @@ def rating_boards(run: AnyRun, games: int) -> Board | GeneratedBoards:
     return load_boards(f"generated:{run.boards.size}:validation:{max(count // sizes, 1) * sizes}")
 
 
-def evaluate(run: AnyRun, agent: Agent, bot: str, games: int) -> list[Score]:
+def evaluate(run: AnyRun, agent: Agent, bot: str, games: int) -> Score:
     """Play `evaluate_against` with the rules, boards and number of players of a run's ratings."""
     return evaluate_against(
         agent,
@@ -303,7 +297,7 @@ def _rate(run: AnyRun, curve: list[CurvePoint], log: SummaryWriter) -> None:
     last = curve.pop() if curve and curve[-1].decisions == run.decisions else None
     wins = dict(last.wins) if last and last.games == config.rate_games else {}
     for bot in [name for name in config.rated if name not in wins]:
-        score = evaluate(run, run.agent, bot, config.rate_games)[0]
+        score = evaluate(run, run.agent, bot, config.rate_games)
         wins[bot] = score.wins / score.games
         name = f"rating/wins_against_{config.rating_players - 1}_{bot}"
         log.add_scalar(name, wins[bot], run.decisions)

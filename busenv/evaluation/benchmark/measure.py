@@ -210,9 +210,7 @@ def _play(agent: Agent, panel: dict[str, int], players: int) -> dict[str, WinCou
     """Play the opponents of a panel, all games against each of them in one batch."""
     counts = {}
     for bot, games in count_games(panel, players).items():
-        own, _ = evaluate_against(
-            agent, bot, games, SEED, rules=RULES, board=BOARD, players=players
-        )
+        own = evaluate_against(agent, bot, games, SEED, rules=RULES, board=BOARD, players=players)
         counts[bot] = WinCount(games=own.games, wins=own.wins, points=own.points)
     return counts
 
