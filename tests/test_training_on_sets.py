@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from busenv import Batch, Board, BoardError, Game, load_board
-from busenv.agents import make_agent
-from busenv.agents.match import Score, play_match
+from busenv.agents import Agent, make_agent, match
+from busenv.agents.match import play_games_to_end, seat_line_up
 from busenv.cli.train_report import train_and_report
 from busenv.networks.factory import build_network
-from busenv.train import run_training
 from busenv.train.config import training_boards
 from busenv.train.expert_iteration import selfplay_run
 from busenv.train.expert_iteration.expert_config import FitConfig, SelfPlayConfig
@@ -70,14 +69,17 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
     """Otherwise seats and starting player would not rotate, since each board has few games."""
     played = []
 
-    def spy(*args: Any, first_game: int, seed: None) -> list[Score]:
-        played.append((first_game, args[1]))
-        return play_match(*args, first_game=first_game, seed=seed)
+    def spy(agents: list[Agent], owners: np.ndarray, *others: Any, **more: Any) -> Any:
+        played.append(owners)
+        return play_games_to_end(agents, owners, *others, **more)
 
-    monkeypatch.setattr(run_training, "play_match", spy)
-    evaluate_against(make_agent("greedy"), "random", 7, 1, board="generated:small:validation:3")
-    evaluate_against(make_agent("greedy"), "random", 2, 1, board="generated:small:validation:3")
-    assert played == [(0, 3), (3, 2), (5, 2), (0, 1), (1, 1)]
+    monkeypatch.setattr(match, "play_games_to_end", spy)
+    for games in (7, 2):
+        board = "generated:small:validation:3"
+        evaluate_against(make_agent("greedy"), "random", games, 1, board=board)
+    assert [len(owners) for owners in played] == [3, 2, 2, 1, 1]
+    seats, _ = seat_line_up((0, 1, 2, 3), np.arange(7))
+    assert (np.concatenate(played[:3]) == seats).all()
 
 
 def samples_of_boards(indices: list[int], boards: Sequence[Board] = BOARDS) -> np.ndarray:

@@ -21,7 +21,7 @@ from busenv.batch.saved_games import take_games
 from busenv.common.intervals import wilson
 from busenv.core import kernels
 from busenv.core.state import GAME, OVER
-from busenv.game.board_specs import as_board
+from busenv.game.board_specs import GeneratedBoards, as_board, load_boards
 from busenv.game.rules import as_rules, check_players
 from busenv.game.states import illegal_action
 from busenv.validation import check_whole
@@ -46,31 +46,35 @@ def play_match(
     agents: Sequence[str | Player],
     games: int,
     rules: str | Path | Rules = "capstone-2024",
-    board: str | Path | Board = "city",
+    board: str | Path | Board | GeneratedBoards = "city",
     *,
-    first_game: int = 0,
     seed: int | None = 0,
 ) -> list[Score]:
     """Play games of 3 to 5 agents and return the result of each.
 
     agents: specs, agents, or other objects with `act(game)` or `choose(games, board)`.
+    board: the games are shared out evenly among the boards of a set, in order.
     seed: agent k is reset with seed + k; None leaves agents that are objects as they are.
 
-    Games count from `first_game` (`seat_line_up`). Over n * n * (n - 1)! games (18, 96 or 600 for
-    3, 4 or 5 agents) each agent has every other one on its left, and on its right, equally often.
+    Over n * n * (n - 1)! games (18, 96 or 600 for 3, 4 or 5 agents) each agent has every other one
+    on its left, and on its right, equally often (`seat_line_up`).
     """
     if isinstance(agents, str):
         raise TypeError(f"agents is {agents!r}; allowed: a list of 3 to 5 agents")
     players = check_players(len(agents))
-    numbers = first_game + np.arange(check_whole("games", games, 1))
-    rules, loaded = as_rules(rules), as_board(board)
-    states = np.zeros(len(numbers), GAME)
-    seat_owner, first = seat_line_up(tuple(range(players)), numbers)
-    kernels.new_games(states, loaded.array, rules.record(players), first)
+    games, rules = check_whole("games", games, 1), as_rules(rules)
+    loaded = load_boards(board) if isinstance(board, str) else board
+    boards = loaded if isinstance(loaded, GeneratedBoards) else [as_board(loaded)]
+    states = np.zeros(games, GAME)
+    seat_owner, first = seat_line_up(tuple(range(players)), np.arange(games))
+    arrays, num_parts = (states, seat_owner, first), min(games, len(boards))
     with ExitStack() as stack:
         line_up = [_as_player(agent, k, seed, stack) for k, agent in enumerate(agents)]
-        for _ in play_games_to_end(line_up, seat_owner, states, rules=rules, board=loaded):
-            pass
+        parts = zip(*(np.array_split(array, num_parts) for array in arrays), strict=True)
+        for k, (started, owners, starts) in enumerate(parts):  # views, one part for each board
+            kernels.new_games(started, boards[k].array, rules.record(players), starts)
+            for _ in play_games_to_end(line_up, owners, started, rules=rules, board=boards[k]):
+                pass
     return _scores(line_up, states, seat_owner)
 
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from rich.console import Console
 from rich.markup import escape
@@ -55,30 +54,15 @@ def evaluate_against(
 ) -> Score:
     """Play an agent against copies of a bot; returns its score.
 
-    board: the games, numbered as in `play_match`, are shared out evenly among the boards of a set,
-    in order. players: per game, copies included. All agents are reset, so games depend on the
-    agents and the seed alone.
+    board: as for `play_match`. players: per game, copies included. All agents are reset, so games
+    depend on the agents and the seed alone.
     """
     agent.reset(seed + max(3, players - 1))  # no bot has this seed
-    loaded = load_boards(board) if isinstance(board, str) else board
-    boards = [loaded] if isinstance(loaded, Board) else loaded
-    shares = np.array_split(np.arange(games), len(boards))
     with ExitStack() as stack:
         bots = (closing(make_agent(bot, seed + k)) for k in range(players - 1))
         line_up = [agent, *map(stack.enter_context, bots)]
-        scores = [
-            play_match(line_up, len(share), rules, boards[k], first_game=int(share[0]), seed=None)
-            for k, share in enumerate(shares)
-            if len(share)
-        ]
-    own = [score for score, *_ in scores]
-    return Score(
-        agent.name,
-        games,
-        sum(s.wins for s in own),
-        sum(s.rank * s.games for s in own) / games,
-        sum(s.points * s.games for s in own) / games,
-    )
+        own, *_ = play_match(line_up, games, rules, board, seed=None)
+    return own
 
 
 def rating_boards(run: AnyRun, games: int) -> Board | GeneratedBoards:
