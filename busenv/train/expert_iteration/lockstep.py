@@ -9,27 +9,32 @@ rounding in the network.
 from __future__ import annotations
 
 import functools
-from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from busenv import Board
 from busenv.core.bits import uniform
 from busenv.core.jit import inlined, kernel
 from busenv.core.relative_types import absolute_action, write_relative
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
-from busenv.core.state import GAME, MAX_PLAYERS, OVER
-from busenv.heuristics.evaluation import Evaluation, make_evaluation
+from busenv.core.state import GAME, OVER
+from busenv.heuristics.evaluation import Evaluation
+from busenv.networks.compiled_mlp import MlpWeights
 from busenv.networks.compiled_network import Workspace, write_inputs
 from busenv.networks.evaluation_features import FeatureWorkspace
-from busenv.networks.logits import SEAT_VALUES
-from busenv.search.az_search import AzSearchState, AzSettings, read_evaluation, read_result
-from busenv.search.sequential_halving import PROGRESS, begin_halving, next_candidate, sample_logits
+from busenv.networks.inputs import Inputs
+from busenv.search.az_search import (
+    AzSearchState,
+    AzSettings,
+    make_az_search,
+    read_evaluation,
+    read_result,
+)
+from busenv.search.sequential_halving import begin_halving, next_candidate, sample_logits
 from busenv.search.solver import all_seats
-from busenv.search.tree import EDGE, MAX_DEPTH, NODE, Tree, child_of, reroot, set_root
+from busenv.search.tree import Tree, child_of, make_tree, reroot, set_root
 from busenv.search.tree_search import absorb, descend, pass_forced
 from busenv.train.expert_iteration.expert_selfplay import (
     EXPLORED,
@@ -63,91 +68,69 @@ FAST = AzSettings(gumbel_scale=PLAY_NOISE)
 Allocate = Callable[[tuple[int, ...], Any], Any]  # shape and dtype to an array of zeros
 
 
-class Slots(
-    namedtuple(
-        "Slots",
-        "states games nodes edges used paths wins streams rows logits values ahead returns "
-        "chances points root_logits scores ranking progress policies relative caches "
-        "cached_games bits actions legal_logits evaluation playout_ends playout_chances "
-        "playout_points",
-    )
-):
-    """Arrays of N slots; the first axis is the slot.
+class Slots(NamedTuple):
+    """Arrays of N slots; the first axis of each is the slot.
 
-    states: SLOT. games: GAME, the game in progress. nodes, edges, used, wins, streams: the arrays
-    of the slot's two trees (second axis); both trees share `paths`. rows: uint8, (N, size), the
-    network's inputs. logits: float32, (N, num_actions), and values: float32, (N, SEAT_VALUES), the
-    network's outputs. All other fields belong to the slot's `AzSearchState` or its workspaces.
+    states: SLOT. games: GAME, (N, 1), the game in progress. trees: the slot's two trees, on the
+    second axis. search: the slot's search, whose `weights` are the network's `Inputs` without the
+    axis of slots; `work.row` is the network's input, `work.values` its values, and `work.layers` a
+    placeholder, because PyTorch runs the layers. logits: float32, (N, num_actions), the network's
+    logits. policies: float32, (N, num_actions), workspace of decisions.
     """
+
+    states: Any
+    games: Any
+    trees: Tree
+    search: AzSearchState
+    logits: Any
+    policies: Any
 
 
 def make_slots(
-    count: int, board: Board, row_size: int, play: SearchPlay, allocate: Allocate
+    count: int, weights: MlpWeights, inputs: Inputs, play: SearchPlay, allocate: Allocate
 ) -> Slots:
-    """Allocate slots. row_size: length of a row in bytes."""
-    actions, (nodes, edges) = board.num_actions, tree_size(play)
+    """Allocate slots. weights: of the network. inputs: its inputs, with arrays for kernels."""
 
-    def array(dtype: Any, *shape: int) -> Any:
-        return allocate((count, *shape), np.dtype(dtype))
+    def stacked(one: Any, *axes: int) -> Any:
+        """Allocate an array, or the arrays of a tuple, in the shape of one slot's."""
+        if isinstance(one, np.ndarray):
+            return allocate((count, *axes, *one.shape), one.dtype)
+        return type(one)(*(stacked(part, *axes) for part in one))
 
+    search, policy = make_az_search(FULL, weights), np.zeros(weights.sizes[1], np.float32)
+    work = search.work._replace(layers=search.work.bits)
     return Slots(
-        states=array(SLOT),
-        games=array(GAME),
-        nodes=array(NODE, 2, nodes),
-        edges=array(EDGE, 2, edges),
-        used=array(np.int64, 2, 2),
-        paths=array(np.int64, MAX_DEPTH, 2),
-        wins=array(np.float64, 2, MAX_PLAYERS + 1),
-        streams=array(np.uint64, 2, 1),
-        rows=array(np.uint8, row_size),
-        logits=array(np.float32, actions),
-        values=array(np.float32, SEAT_VALUES),
-        ahead=array(GAME),
-        returns=array(np.float64, MAX_PLAYERS),
-        chances=array(np.float64, MAX_PLAYERS),
-        points=array(np.float64, MAX_PLAYERS),
-        root_logits=array(np.float32, actions),
-        scores=array(np.float32, actions),
-        ranking=array(np.int64, actions),
-        progress=array(PROGRESS),
-        policies=array(np.float32, actions),
-        relative=array(GAME),
-        caches=array(np.uint8, row_size),
-        cached_games=array(GAME),
-        bits=array(np.uint64, (actions + 63) // 64),
-        actions=array(np.int64, actions),
-        legal_logits=array(np.float32, actions),
-        evaluation=Evaluation(*(array(one.dtype, *one.shape) for one in make_evaluation())),
-        playout_ends=array(GAME),
-        playout_chances=array(np.float64, MAX_PLAYERS),
-        playout_points=array(np.float64, MAX_PLAYERS),
+        states=stacked(np.zeros((), SLOT)),
+        games=stacked(np.zeros(1, GAME)),
+        trees=stacked(make_tree(*tree_size(play)), 2),
+        search=AzSearchState(FULL, inputs, stacked(work), *map(stacked, search[3:])),  # type: ignore[arg-type]
+        logits=stacked(policy),
+        policies=stacked(policy),
     )
 
 
 @inlined
 def _tree(a, i, k):
+    t = a.trees
     return Tree(
-        a.nodes[i, k], a.edges[i, k], a.used[i, k], a.paths[i], a.wins[i, k], a.streams[i, k]
+        t.nodes[i, k], t.edges[i, k], t.used[i, k], t.path[i, k], t.wins[i, k], t.rng_state[i, k]
     )
 
 
 @inlined
-def _search(a, inputs, is_full, i):
-    """Return a slot's search state, whose `weights` are only the network's `Inputs`."""
-    e = a.evaluation
+def _search(a, is_full, i):
+    """Return a slot's search state."""
+    s, w, f = a.search, a.search.work, a.search.work.features
+    e = f.evaluation
     evaluation = Evaluation(e.counts[i], e.features[i], e.values[i], e.win_logits[i], e.chances[i])
-    features = FeatureWorkspace(
-        evaluation, a.playout_ends[i : i + 1], a.playout_chances[i], a.playout_points[i]
-    )
-    no_layers = a.bits[i]  # placeholder: PyTorch runs the layers
+    features = FeatureWorkspace(evaluation, f.ahead[i], f.chances[i], f.points[i])
     work = Workspace(
-        a.relative[i : i + 1], a.rows[i], a.caches[i], a.cached_games[i : i + 1], features,
-        a.bits[i], no_layers, no_layers, a.actions[i], a.legal_logits[i], a.values[i],
+        w.relative[i], w.row[i], w.cache[i], w.cached_game[i], features, w.bits[i],
+        w.has_previous[i], w.layers[i], w.actions[i], w.logits[i], w.values[i],
     )  # fmt: skip
     return AzSearchState(
-        FULL if is_full else FAST, inputs, work, a.ahead[i : i + 1], a.ahead[i : i + 1],
-        a.returns[i], a.chances[i], a.points[i], a.root_logits[i], a.scores[i], a.ranking[i],
-        a.progress[i : i + 1],
+        FULL if is_full else FAST, s.weights, work, s.ahead[i], s.end[i], s.returns[i],
+        s.chances[i], s.points[i], s.logits[i], s.scores[i], s.ranking[i], s.progress[i],
     )  # fmt: skip
 
 
@@ -187,12 +170,12 @@ def _end_simulation(slot, tree, search, b, logits):
 @inlined
 def _end_decision(a, slot, tree, search, b, samples, i):
     """Take the action that the search chooses, and keep its subtree in the slot's other tree."""
-    g, is_full = a.games[i], slot.is_full != 0
+    g, is_full = a.games[i, 0], slot.is_full != 0
     explores, sample = slot.decisions < EXPLORED, samples[slot.samples]
     action = choose_action(tree, search, is_full, explores, a.policies[i], sample)
     slot.samples += is_full and slot.samples < MAX_SAMPLES
     step(g, b, action)
-    pass_forced(g, b, a.bits[i])
+    pass_forced(g, b, a.search.work.bits[i])
     slot.decisions += 1
     child = child_of(tree, np.int64(0), action)
     slot.has_subtree = child >= 0
@@ -202,15 +185,15 @@ def _end_decision(a, slot, tree, search, b, samples, i):
 
 
 @kernel
-def advance_slot(a, inputs, play, games, board, samples, num_samples, i):
+def advance_slot(a, play, games, board, samples, num_samples, i):
     """Consume the network's outputs for slot `i`, then play until it must evaluate a position.
 
-    a: Slots. inputs: `busenv.networks.inputs.Inputs`. play: SearchPlay. games: GameSpecs of G
-    games; slot `i` plays games i, i + N, i + 2N, ... and then does nothing. board: BOARD, (1,).
+    a: Slots. play: SearchPlay. games: GameSpecs of G games; slot `i` plays games i, i + N,
+    i + 2N, ... and then does nothing. board: BOARD, (1,).
     samples: SAMPLE, (G, MAX_SAMPLES + 1), initially zeros; the last column is scratch space.
     num_samples: int64, (G,), written when a game ends.
     """
-    slot, b, g = a.states[i], board[0], a.games[i]
+    slot, b, g = a.states[i], board[0], a.games[i, 0]
     while slot.game < games.seeds.shape[0]:
         k, tree = slot.game, _tree(a, i, slot.tree)
         if slot.stage == START:
@@ -220,10 +203,10 @@ def advance_slot(a, inputs, play, games, board, samples, num_samples, i):
             slot.stage = DECIDE
         if slot.stage == DECIDE:
             if not slot.has_subtree:
-                set_root(tree, a.games[i : i + 1])
+                set_root(tree, a.games[i])
             slot.is_full = uniform(tree.rng_state) < play.full_search_share
             slot.stage = EXPAND
-        search = _search(a, inputs, slot.is_full != 0, i)
+        search = _search(a, slot.is_full != 0, i)
         simulations = play.num_simulations if slot.is_full else play.fast_simulations
         if slot.waits:
             _end_simulation(slot, tree, search, b, a.logits[i])
@@ -249,10 +232,10 @@ def advance_slot(a, inputs, play, games, board, samples, num_samples, i):
 
 
 @kernel
-def advance_slots(a, inputs, play, games, board, samples, num_samples):
+def advance_slots(a, play, games, board, samples, num_samples):
     """Call `advance_slot` for all slots, one after the other."""
     for i in range(a.states.shape[0]):
-        advance_slot(a, inputs, play, games, board, samples, num_samples, i)
+        advance_slot(a, play, games, board, samples, num_samples, i)
 
 
 @functools.cache
@@ -261,9 +244,9 @@ def device_kernel():
     from numba import cuda
 
     @cuda.jit(lto=False)
-    def advance(a, inputs, play, games, board, samples, num_samples):
+    def advance(a, play, games, board, samples, num_samples):
         i = cuda.grid(1)
         if i < a.states.shape[0]:
-            advance_slot(a, inputs, play, games, board, samples, num_samples, np.int64(i))
+            advance_slot(a, play, games, board, samples, num_samples, np.int64(i))
 
     return advance

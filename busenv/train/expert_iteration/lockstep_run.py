@@ -14,6 +14,7 @@ import torch
 from busenv import Board
 from busenv.batch.cuda_batch import bytes_on_device, kernel_array
 from busenv.core.cuda_kernels import compiled
+from busenv.networks.compiled_mlp import read_weights
 from busenv.networks.inputs import Inputs
 from busenv.networks.logits import VALUES_NOT_FINITE
 from busenv.networks.mlp import Mlp
@@ -45,20 +46,19 @@ def play_in_lockstep(
     """
     on_device = cast(Mlp, copy.deepcopy(network)).to(device).eval()
     put, zeros = functools.partial(_put, device), functools.partial(_zeros, device)
-    a = lockstep.make_slots(slots, board, on_device.scale.numel(), play, allocate=zeros)
+    inputs = Inputs(network.relative_types, put(network.inputs.eval_weights))
+    a = lockstep.make_slots(slots, read_weights(cast(Mlp, network)), inputs, play, zeros)
     states = np.zeros(slots, lockstep.SLOT)
     states["game"] = np.arange(slots)
     a = a._replace(states=put(states))
     count = len(games.seeds)
     samples, num_samples = zeros((count, MAX_SAMPLES + 1), SAMPLE), zeros((count,), np.int64)
-    inputs = Inputs(network.relative_types, put(network.inputs.eval_weights))
-    arguments = (
-        a, inputs, play, GameSpecs(*map(put, games)), put(board.array), samples, num_samples
-    )  # fmt: skip
+    arguments = a, play, GameSpecs(*map(put, games)), put(board.array), samples, num_samples
     advance = _make_advance(device, arguments)
     # Views of the same memory: without `device`, torch would copy arrays of a GPU to the CPU.
     rows, logits, values = (
-        torch.as_tensor(one, device=device) for one in (a.rows, a.logits, a.values)
+        torch.as_tensor(one, device=device)
+        for one in (a.search.work.row, a.logits, a.search.work.values)
     )
     with torch.no_grad():
         while (_get(a.states)["game"] < count).any():
