@@ -26,19 +26,11 @@ rules of the game.
 from typing import TYPE_CHECKING, Any
 
 from busenv.batch.batch import Batch
+from busenv.core.state import BoardAction, Building, Phase
 from busenv.dataset import GameDataset, load_dataset
 from busenv.envs.vector import register as _register
 from busenv.errors import AgentError, BoardError, IllegalActionError, PositionError, RecordError
-from busenv.game.actions import (
-    BoardAction,
-    Building,
-    Move,
-    Phase,
-    decode,
-    describe_action,
-    encode,
-    parse_action,
-)
+from busenv.game.actions import Move, decode, describe_action, encode, parse_action
 from busenv.game.board import Board
 from busenv.game.board_generator import generate_board
 from busenv.game.board_specs import load_board

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from busenv import EDITIONS, Game, Phase, Rules, longest_game
-from busenv.game.actions import BoardAction
+from busenv.core.state import BoardAction
 from busenv.game.board import make_board
 from busenv.game.bounds import most_deliveries, most_rounds
 from tests.support.play import STYLES, choose

@@ -7,7 +7,8 @@ import pytest
 
 import busenv
 from busenv import Rules
-from busenv.game.actions import KINDS, BoardAction, Building, Move, Phase, decode, encode
+from busenv.core.state import BoardAction, Building, Phase
+from busenv.game.actions import KINDS, Move, decode, encode
 from busenv.render.click_targets import click_targets, target_shapes
 from busenv.render.layout import scaled_layout
 from busenv.render.phrases import describe_move, merge_moves

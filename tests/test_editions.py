@@ -11,8 +11,7 @@ import pytest
 
 from busenv import EDITIONS, Game, Rules, load_rules
 from busenv.core.rules.resolve import power_of
-from busenv.core.state import GAME
-from busenv.game.actions import BoardAction
+from busenv.core.state import GAME, BoardAction
 from busenv.game.rules import as_rules
 
 

@@ -11,7 +11,7 @@ import torch
 
 from busenv import Board, Game
 from busenv.agents import make_agent
-from busenv.core.state import MAX_PLAYERS, OVER
+from busenv.core.state import MAX_PLAYERS, Phase
 from busenv.game.board import make_board
 from busenv.networks.compiled_network import (
     clear_previous_rows,
@@ -145,7 +145,7 @@ def test_act_and_choose_return_the_same_actions() -> None:
     while not game.is_over:
         seen.append(game.arrays()[0].copy())
         game.step(agent.act(game))
-    assert game.arrays()[0]["phase"] == OVER
+    assert game.arrays()[0]["phase"] == Phase.OVER
     assert twin.choose(np.concatenate(seen), CITY).tolist() == game.history
 
 

@@ -6,7 +6,7 @@ import pytest
 from busenv import Board, IllegalActionError
 from busenv.agents import Agent, make_agent
 from busenv.agents.match import Score, play_match
-from busenv.core.state import SETUP_BUILDINGS
+from busenv.core.state import Phase
 
 
 class Watcher(Agent):
@@ -22,7 +22,7 @@ class Watcher(Agent):
         self.inner.reset(seed)
 
     def choose(self, games: np.ndarray, board: Board) -> np.ndarray:
-        for game in games[(games["phase"] == SETUP_BUILDINGS) & (games["power"] == 2)]:
+        for game in games[(games["phase"] == Phase.SETUP_BUILDINGS) & (games["power"] == 2)]:
             self.seats.append((int(game["seat"]), int(game["first"])))
         return self.inner.choose(games, board)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from busenv import EDITIONS, Batch, Game, ObservationLayout, bus_v0, decode, encode, load_board
-from busenv.core.state import FIRST_BUILD, OVER
+from busenv.core.state import FIRST_BUILD, Phase
 from busenv.envs.gymnasium import BusEnv
 from busenv.envs.vector import BusVectorEnv
 from busenv.observation import (
@@ -131,7 +131,7 @@ def test_vector_environments_play_the_games_of_absolute_ones(settings: Any) -> N
         games = absolute.batch.games
         assert relative.batch.games.tobytes() == games.tobytes()
         rows, masks = observe_games(games, CITY, relative_types=True)
-        running = games["phase"] != OVER
+        running = games["phase"] != Phase.OVER
         assert (relative.batch.observations == rows)[running].all()
         assert (relative.batch.masks == masks)[running].all()
         actions = picks(absolute.batch.masks, rng)

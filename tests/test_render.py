@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import render_test
 
 from busenv import Game, Phase, Position, bus_v0, load_board
+from busenv.core.state import RESOLVED_IN
 from busenv.game.board import make_board
 from busenv.render import game_svg, game_text
 from busenv.render.click_targets import click_targets
@@ -21,7 +22,7 @@ from busenv.render.layout import WIDTH, rim, scaled_layout
 from busenv.render.map_drawing import FIRST_END, ROAD, passengers
 from busenv.render.panels import PANEL_WIDTH, draw_players, space_centre
 from busenv.render.panels import X as PANELS_X
-from busenv.render.phrases import POWER_WORDS, RESOLVED_IN, headline
+from busenv.render.phrases import POWER_WORDS, headline
 from busenv.render.pieces import BUILDINGS, PAWN, SEAT_COLOURS, SMALL
 from busenv.render.raster import DisplayWindow, draw_pixels
 from busenv.render.svg import describe_last, draw_map, draw_svg

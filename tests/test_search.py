@@ -12,7 +12,7 @@ from busenv.core.bits import GOLDEN, mix, subtract_bytes
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import is_legal
 from busenv.core.rules.step import step
-from busenv.core.state import OVER
+from busenv.core.state import Phase
 from busenv.game.board import make_board
 from busenv.heuristics.playout import playout_action
 from busenv.search.uct_search import UctSettings
@@ -33,7 +33,7 @@ def test_bytes_are_subtracted_side_by_side() -> None:
 @kernel
 def _play_out(game, board, seed):  # type: ignore[no-untyped-def]
     """Play a game as playouts do; -1, or the first illegal action."""
-    while game[0].phase != OVER:
+    while game[0].phase != Phase.OVER:
         seed += GOLDEN
         action = playout_action(game[0], board[0], mix(seed))
         if not is_legal(game[0], board[0], action):

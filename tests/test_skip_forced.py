@@ -6,7 +6,7 @@ import pytest
 from busenv import Game
 from busenv.batch.batch import Batch
 from busenv.core.bots import GREEDY, RANDOM
-from busenv.core.state import OVER
+from busenv.core.state import Phase
 from busenv.observation import absolute_action
 from tests.support.play import picks
 
@@ -80,7 +80,7 @@ def test_a_game_that_bots_play_alone_ends_in_the_step_after_its_start(autoreset_
         ended += batch.terminations
         for i in np.flatnonzero(batch.terminations):
             assert sorted(batch.rewards[i, :4]) == pytest.approx([-1 / 3] * 3 + [1])
-            assert batch.final_games[i]["phase"] == OVER
+            assert batch.final_games[i]["phase"] == Phase.OVER
     assert ended.tolist() == [3 if autoreset_mode == "NextStep" else 6] * 3 + [0, 0]
 
 

@@ -9,7 +9,7 @@ import pytest
 from numba import typeof
 
 from busenv import EDITIONS, Batch, Board, Game, load_board
-from busenv.core.state import ALWAYS, GAME, OVER
+from busenv.core.state import ALWAYS, GAME, Phase
 from busenv.game.states import check_games
 from tests.support.play import picks
 
@@ -23,7 +23,7 @@ from busenv import load_board
 from busenv.agents import make_agent
 from busenv.game.states import check_games
 from busenv.core import kernels
-from busenv.core.state import OVER
+from busenv.core.state import Phase
 from busenv.observation import observe_games
 from tests.support.random_play import play_out
 
@@ -31,17 +31,17 @@ board = load_board("city")
 games = check_games(np.load(sys.argv[1]), board)
 rows, masks = observe_games(games, board)
 for spec in ("greedy", "planner", "uct:8"):
-    going = games[games["phase"] != OVER]
+    going = games[games["phase"] != Phase.OVER]
     agent = make_agent(spec, 1)
     for _ in range(3):
-        going = going[going["phase"] != OVER]
+        going = going[going["phase"] != Phase.OVER]
         _, masks = observe_games(going, board)
         actions = agent.choose(going, board)
         assert masks[np.arange(len(going)), actions].all()
         assert kernels.step_games(going, board.array, actions) == -1
 ended = games.copy()
 play_out(ended, board.array, np.arange(len(games)).astype(np.uint64))
-assert (ended["phase"] == OVER).all()
+assert (ended["phase"] == Phase.OVER).all()
 check_games(ended, board)
 print(len(games))
 """
@@ -63,7 +63,7 @@ def test_all_that_play_leads_to_is_accepted_24_000_games() -> None:
     over = 0
     for games in played():
         assert check_games(games, CITY).tobytes() == games.tobytes()
-        over += int((games["phase"] == OVER).sum())
+        over += int((games["phase"] == Phase.OVER).sum())
     assert over > 0
 
 
@@ -111,7 +111,7 @@ def test_games_of_another_board_are_refused() -> None:
 def mutated(number: int, seed: int) -> np.ndarray:
     """Played games in which one to three bytes are others, most of them small."""
     rng = np.random.default_rng(seed)
-    games = np.concatenate([g[g["phase"] != OVER] for g in list(played(steps=120))[::7]])
+    games = np.concatenate([g[g["phase"] != Phase.OVER] for g in list(played(steps=120))[::7]])
     games = games[rng.integers(len(games), size=number)]
     data = games.view(np.uint8).reshape(number, GAME.itemsize)
     for row in data:

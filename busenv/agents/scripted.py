@@ -14,7 +14,7 @@ from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids
 from busenv.core.rules.step import step
-from busenv.core.state import OVER, SET_DOWN
+from busenv.core.state import Phase
 from busenv.heuristics.evaluation import (
     WEIGHTS,
     evaluate,
@@ -50,7 +50,7 @@ def planned_action(g, b, weights, word, work):
     for k in range(legal_ids(g, b, work.bits, actions)):
         positions[0] = g
         step(ahead, b, actions[k])
-        if ahead.phase == SET_DOWN:
+        if ahead.phase == Phase.SET_DOWN:
             value = _best_set_down(b, weights, work)
         else:
             evaluate(ahead, b, weights, evaluation)
@@ -67,7 +67,7 @@ def _planned_actions(games, board, weights, rng_state, work, actions):
     """Write an action for every game that is not over. rng_state: uint64, (1,), a random stream."""
     for i in range(games.shape[0]):
         rng_state[0] += GOLDEN
-        if games[i].phase != OVER:
+        if games[i].phase != Phase.OVER:
             actions[i] = planned_action(games[i], board[0], weights, mix(rng_state[0]), work)
 
 

@@ -22,7 +22,7 @@ from busenv.core.rules.legal import forced_action, is_legal, legal_bits, random_
 from busenv.core.rules.score import points_version
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
-from busenv.core.state import OVER
+from busenv.core.state import Phase
 
 # What an illegal action does (with RAISE the caller checks before the step), and when a game that
 # has ended is reset.
@@ -153,7 +153,7 @@ def _run_bots(g, b, owners, skip_forced, work, stream, words_drawn):
 
     With `skip_forced`, decisions of other players with one legal action are taken as well.
     """
-    while g.phase != OVER:
+    while g.phase != Phase.OVER:
         owner = owners[g.seat]
         if owner == GREEDY:
             action = greedy_action(g, b, work, _random_word(stream, words_drawn))
@@ -199,7 +199,7 @@ def _check(a, first, end):
     games, actions, boards, index = a.games, a.actions, a.boards, a.board_index
     illegal_actions = a.illegal_actions
     for i in range(first, end):
-        legal = games[i].phase == OVER or is_legal(games[i], boards[index[i]], actions[i])
+        legal = games[i].phase == Phase.OVER or is_legal(games[i], boards[index[i]], actions[i])
         illegal_actions[i] = not legal
 
 
@@ -233,7 +233,7 @@ def move_range(a, work, first, end):
             )
         b = boards[index[i]]
         # Where bots own every seat, a game ends within its reset; this step reports the end.
-        if not needs_reset[i] and g.phase != OVER:
+        if not needs_reset[i] and g.phase != Phase.OVER:
             acting_seats[i] = g.seat
             action = actions[i]
             if checks and not is_legal(g, b, action):
@@ -263,7 +263,7 @@ def reward_range(a, work, first, end):
         g = games[i]
         rewards[i, :] = 0.0
         forfeited = illegal_actions[i] and loses
-        terminations[i] = not needs_reset[i] and (g.phase == OVER or forfeited)
+        terminations[i] = not needs_reset[i] and (g.phase == Phase.OVER or forfeited)
         if needs_reset[i]:
             needs_reset[i] = False
         elif forfeited:
@@ -308,7 +308,8 @@ def observe_range(a, work, first, end):
     for i in range(first, end):
         g, b = games[i], boards[index[i]]
         seat = np.int64(g.seat)
-        if g.phase == OVER:  # the view of the seat that decided last, if this game has that seat
+        if g.phase == Phase.OVER:
+            # The view of the seat that decided last, if this game has that seat.
             seat = min(acting_seats[i], np.int64(g.players) - 1)
         clock = np.int64(g.clock)
         if relative_types:
@@ -319,7 +320,7 @@ def observe_range(a, work, first, end):
         seats[i] = viewers[i] = seat
     for i in range(first, end):
         g, mask = games[i], masks[i]
-        if g.phase == OVER:
+        if g.phase == Phase.OVER:
             mask[:] = 1
         else:
             legal_bits(g, boards[index[i]], bits)

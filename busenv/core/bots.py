@@ -12,18 +12,7 @@ from busenv.core.rules.legal import legal_ids, random_action
 from busenv.core.rules.resolve import power_of
 from busenv.core.rules.score import points_of
 from busenv.core.rules.step import step
-from busenv.core.state import (
-    ACT_BUILDINGS,
-    ACT_BUSES,
-    ACT_CLOCK,
-    ACT_LINES,
-    ACT_PASSENGERS,
-    ACT_START,
-    ACT_VROOM,
-    GAME,
-    OVER,
-    SELECT_ACTIONS,
-)
+from busenv.core.state import GAME, BoardAction, Phase
 
 RANDOM, GREEDY = 1, 2  # kinds of bots; 0 for a seat without a bot
 
@@ -53,7 +42,8 @@ def _seat_value(g, b, seat):
     """Value of a seat alone: points, and what its line and buses may deliver soon."""
     value = np.float64(points_of(g, seat))
     buses = np.int64(g.buses[seat])
-    next_drive = 0 if g.action == ACT_VROOM else 1  # the clock advances before the next Vrrooomm!
+    # The clock advances before the next Vrrooomm!.
+    next_drive = 0 if g.action == BoardAction.VRROOOMM else 1
     for later, weight in ((0, 0.30), (1, 0.20), (2, 0.10)):
         served, waiting, vacant = _deliverable(g, b, seat, next_drive + later)
         value += weight * min(served, buses) + 0.1 * weight * (min(waiting, 6) + min(vacant, 6))
@@ -65,15 +55,21 @@ def _marker_value(g, b, seat):
     """Value of a seat's action markers on the board and in hand."""
     value = 0.11 * g.markers[seat]
     # A bus drives once more for each marker left, roughly.
-    value += 0.045 * g.markers[seat] * _owns(g, ACT_BUSES, seat) * (g.buses[seat] < g.bus_limit)
-    value += 0.10 * _owns(g, ACT_CLOCK, seat) + 0.12 * _owns(g, ACT_START, seat)
-    for action, each in ((ACT_LINES, 0.16), (ACT_PASSENGERS, 0.06), (ACT_BUILDINGS, 0.16)):
+    new_bus = _owns(g, BoardAction.BUSES, seat) * (g.buses[seat] < g.bus_limit)
+    value += 0.045 * g.markers[seat] * new_bus
+    clock, start = _owns(g, BoardAction.CLOCK, seat), _owns(g, BoardAction.STARTING_PLAYER, seat)
+    value += 0.10 * clock + 0.12 * start
+    for action, each in (
+        (BoardAction.LINE_EXPANSION, 0.16),
+        (BoardAction.PASSENGERS, 0.06),
+        (BoardAction.BUILDINGS, 0.16),
+    ):
         for space in range(g.taken[action]):
             if g.spaces[action, space] == seat:
                 value += each * power_of(g, action, space)
     left, _, _ = _deliverable(g, b, seat, 1)
-    for space in range(g.taken[ACT_VROOM]):
-        owner = g.spaces[ACT_VROOM, space]
+    for space in range(g.taken[BoardAction.VRROOOMM]):
+        owner = g.spaces[BoardAction.VRROOOMM, space]
         if owner == seat:
             driven = min(left, np.int64(g.buses[seat]))
             value += 0.75 * driven
@@ -95,7 +91,7 @@ def _position_value(g, b, seat):
     Its own value minus 0.3 times that of the best opponent.
     """
     mine = _seat_value(g, b, seat)
-    if g.phase == SELECT_ACTIONS:
+    if g.phase == Phase.SELECT_ACTIONS:
         mine += _marker_value(g, b, seat)
     best = -100.0
     for other in range(g.players):
@@ -146,7 +142,7 @@ def bot_actions(games, board, kind, rng_state, work, actions):
     """
     for i in range(games.shape[0]):
         rng_state[0] += GOLDEN
-        if games[i].phase != OVER:
+        if games[i].phase != Phase.OVER:
             if kind == RANDOM:
                 actions[i] = random_action(games[i], board[0], mix(rng_state[0]))
             else:
@@ -167,7 +163,7 @@ def run_bots(game, board, kinds, rng_states, taken):
         np.zeros((actions + 63) // 64, np.uint64), np.zeros(actions, np.int64), np.zeros(1, GAME)
     )
     count = 0
-    while count < taken.shape[0] and g.phase != OVER and kinds[g.seat] != 0:
+    while count < taken.shape[0] and g.phase != Phase.OVER and kinds[g.seat] != 0:
         seat = g.seat
         rng_states[seat] += GOLDEN
         if kinds[seat] == RANDOM:

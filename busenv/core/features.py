@@ -10,7 +10,7 @@ from collections import namedtuple
 from itertools import chain
 from typing import Any, NamedTuple
 
-from busenv.core.state import MAX_SPACES
+from busenv.core.state import MAX_SPACES, SINGLE, BoardAction
 
 VERSION = 2  # of this table; a trained network fits one version
 
@@ -31,15 +31,7 @@ _STEPS = "with the clock as it is, one step later, two steps later"
 _SHARED = "may not share with player 0..4 again (R9a)"
 _ENDS = "0 not an end, 1 the end that did not move last, 2 the end that did, 3 both"
 
-SPACES = (
-    ("line_expansion", MAX_SPACES),
-    ("buses", 1),
-    ("passengers", MAX_SPACES),
-    ("buildings", MAX_SPACES),
-    ("clock", 1),
-    ("vrrooomm", MAX_SPACES),
-    ("starting_player", 1),
-)
+SPACES = [(action.name.lower(), 1 if action in SINGLE else MAX_SPACES) for action in BoardAction]
 
 # Columns of features in inner parentheses alternate: the first column of each, then the second.
 INTERSECTION = (

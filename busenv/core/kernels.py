@@ -20,7 +20,7 @@ from busenv.core.rules.legal import is_legal, legal_bits, random_action
 from busenv.core.rules.score import rank_of
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
-from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.core.state import GAME, MAX_PLAYERS, Phase
 
 
 @kernel
@@ -54,7 +54,7 @@ def legal_bytes(games, board, mask):
 def first_illegal(games, board, actions):
     """Index of the first running game whose action is illegal; -1 without one."""
     for i in range(games.shape[0]):
-        if games[i].phase != OVER and not is_legal(games[i], board[0], actions[i]):
+        if games[i].phase != Phase.OVER and not is_legal(games[i], board[0], actions[i]):
             return i
     return -1
 
@@ -68,7 +68,7 @@ def step_games(games, board, actions):
     illegal = first_illegal(games, board, actions)
     if illegal < 0:
         for i in range(games.shape[0]):
-            if games[i].phase != OVER:
+            if games[i].phase != Phase.OVER:
                 step(games[i], board[0], actions[i])
     return illegal
 
@@ -110,7 +110,7 @@ def replay_games(games, board, actions, lengths, positions):
                 return k
             step(games[i], board[0], actions[k])
             k += 1
-        if games[i].phase != OVER:
+        if games[i].phase != Phase.OVER:
             return actions.shape[0]
     return -1
 
@@ -127,7 +127,7 @@ def random_games(board, rules, count, seed, deliveries):
         g = scratch[0]  # in the loop, because a record does not keep its array alive
         counter = seeded(seed, i)
         new_game(g, board[0], rules[0], np.int64(counter % np.uint64(rules[0].players)))
-        while g.phase != OVER:
+        while g.phase != Phase.OVER:
             counter += GOLDEN
             step(g, board[0], random_action(g, board[0], mix(counter)))
             totals[0] += 1
@@ -149,7 +149,7 @@ def random_returns(game, board, kind, seed, returns):
         scratch[0] = game[0]
         g = scratch[0]
         counter = seeded(seed, i)
-        while g.phase != OVER:
+        while g.phase != Phase.OVER:
             counter += GOLDEN
             step(g, board[0], random_action(g, board[0], mix(counter)))
         write_reward(kind, scratch[1], g, returns[i])
@@ -194,7 +194,7 @@ def observe_and_mask(game, board, seat, relative_types, row, mask):
         seen = np.zeros(1, GAME)
         write_relative(game[0], seen)
     observe_seats(seen, board, np.array([seat]), row.reshape((1, row.shape[0])))
-    if game[0].phase != OVER and game[0].seat == seat:
+    if game[0].phase != Phase.OVER and game[0].seat == seat:
         bits = np.empty((mask.shape[0] + 63) // 64, np.uint64)
         legal_bits(game[0], board[0], bits)
         expand(bits, mask)

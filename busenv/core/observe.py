@@ -12,16 +12,7 @@ from busenv.core.features import INTERSECTION_AT, PLAYER_AT, TABLE_AT, WIDTHS
 from busenv.core.jit import kernel
 from busenv.core.observation_cache import PER_SEAT, seats_at, streets_at
 from busenv.core.rules.resolve import power_of
-from busenv.core.state import (
-    ACT_BUILDINGS,
-    ACT_LINES,
-    ACT_PASSENGERS,
-    MAX_PLAYERS,
-    NO_ACTION,
-    NO_LIMIT,
-    OVER,
-    SELECT_ACTIONS,
-)
+from busenv.core.state import MAX_PLAYERS, NO_ACTION, NO_LIMIT, BoardAction, Phase
 
 PER_PLAYER, TABLE = WIDTHS["players"], WIDTHS["table"]
 
@@ -50,7 +41,7 @@ def _rotate(cache, row, first, width, viewer, players):
 @kernel
 def _selects(g, seat):
     """Return whether a seat still selects actions this round (R4)."""
-    return g.phase == SELECT_ACTIONS and has(g.choosing, seat)
+    return g.phase == Phase.SELECT_ACTIONS and has(g.choosing, seat)
 
 
 @kernel
@@ -66,7 +57,7 @@ def _player_word(g, seat, chooses_next, first):
     unlimited = g.line_markers[seat] == NO_LIMIT
     return (
         _byte_at(first, PLAYER_AT.present, 1)
-        | _byte_at(first, PLAYER_AT.decides, g.phase != OVER and g.seat == seat)
+        | _byte_at(first, PLAYER_AT.decides, g.phase != Phase.OVER and g.seat == seat)
         | _byte_at(first, PLAYER_AT.action_markers, g.markers[seat])
         | _byte_at(first, PLAYER_AT.line_markers, 0 if unlimited else g.line_markers[seat])
         | _byte_at(first, PLAYER_AT.line_unlimited, unlimited)
@@ -118,9 +109,9 @@ def _write_table(g, out):
     out[TABLE_AT.extra_needs_power] = g.extra_needs_power
     for action in range(7):
         out[TABLE_AT.taken + action] = g.taken[action]
-    out[TABLE_AT.next_power] = _next_power(g, ACT_LINES)
-    out[TABLE_AT.next_power + 1] = _next_power(g, ACT_PASSENGERS)
-    out[TABLE_AT.next_power + 2] = _next_power(g, ACT_BUILDINGS)
+    out[TABLE_AT.next_power] = _next_power(g, BoardAction.LINE_EXPANSION)
+    out[TABLE_AT.next_power + 1] = _next_power(g, BoardAction.PASSENGERS)
+    out[TABLE_AT.next_power + 2] = _next_power(g, BoardAction.BUILDINGS)
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
-from busenv.core.state import OVER
+from busenv.core.state import Phase
 
 # Kinds of reward. REWARD_CUSTOM leaves the rewards to the caller.
 REWARD_WIN, REWARD_RANK, REWARD_MARGIN, REWARD_DELIVERIES, REWARD_SHAPED, REWARD_CUSTOM = range(6)
@@ -48,7 +48,7 @@ def write_reward(kind, before, after, out):
         for seat in range(after.players):
             out[seat] = np.float64(after.deliveries[seat]) - np.float64(before.deliveries[seat])
         return
-    over = after.phase == OVER
+    over = after.phase == Phase.OVER
     if over and kind != REWARD_MARGIN:
         _reward_ranks(after, kind, out)
     if kind == REWARD_MARGIN or kind == REWARD_SHAPED:

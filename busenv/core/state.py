@@ -10,6 +10,7 @@ a position was reached.
 from __future__ import annotations
 
 from collections import namedtuple
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,54 @@ MAX_SPACES = 8  # of a multi-use action; the rules use six
 NO_LIMIT = 255  # line markers without limit, which are not counted
 NOWHERE = 255  # end of a line before its first marker
 
-# Phases (busenv.Phase).
-SETUP_BUILDINGS, SETUP_FIRST_LINE, SETUP_SECOND_LINE, SELECT_ACTIONS = 0, 1, 2, 3
-LINE_EXPANSION, PASSENGERS, BUILDINGS, CLOCK, PICK_UP, SET_DOWN, OVER = 4, 5, 6, 7, 8, 9, 10
 
-# The seven actions, in the order in which they are resolved (R6).
-ACT_LINES, ACT_BUSES, ACT_PASSENGERS, ACT_BUILDINGS, ACT_CLOCK, ACT_VROOM, ACT_START = range(7)
+class Phase(IntEnum):
+    """The kind of a decision, with its rule."""
+
+    SETUP_BUILDINGS = 0  # type and site of a first building (R2)
+    SETUP_FIRST_LINE = 1  # any street (R3)
+    SETUP_SECOND_LINE = 2  # a street that the line may grow onto (R3, R8 to R10)
+    SELECT_ACTIONS = 3  # an action to place a marker on, or to pass (R4)
+    LINE_EXPANSION = 4  # a street that the line may grow onto (R8 to R11)
+    PASSENGERS = 5  # how many to the first station (R13)
+    BUILDINGS = 6  # type and site (R14)
+    CLOCK = 7  # advance or stop (R15)
+    PICK_UP = 8  # from which intersection (R17)
+    SET_DOWN = 9  # at which intersection (R17)
+    OVER = 10  # no decision (R15, R19)
+
+
+class BoardAction(IntEnum):
+    """The seven actions, in the order in which they are resolved (R6); ids 0 to 6."""
+
+    LINE_EXPANSION = 0
+    BUSES = 1
+    PASSENGERS = 2
+    BUILDINGS = 3
+    CLOCK = 4
+    VRROOOMM = 5
+    STARTING_PLAYER = 6
+
+
+class Building(IntEnum):
+    """Types of buildings, which are also the steps of the clock in order (R15)."""
+
+    HOUSE = 0
+    OFFICE = 1
+    PUB = 2
+
+
+SINGLE = (BoardAction.BUSES, BoardAction.CLOCK, BoardAction.STARTING_PLAYER)  # one space each (R5)
+# The action whose marker is resolved in a phase (R6); Buses and Starting Player take no decision.
+RESOLVED_IN = {
+    Phase.LINE_EXPANSION: BoardAction.LINE_EXPANSION,
+    Phase.PASSENGERS: BoardAction.PASSENGERS,
+    Phase.BUILDINGS: BoardAction.BUILDINGS,
+    Phase.CLOCK: BoardAction.CLOCK,
+    Phase.PICK_UP: BoardAction.VRROOOMM,
+    Phase.SET_DOWN: BoardAction.VRROOOMM,
+}
+
 ALL_ACTIONS = 127  # one bit per action
 PASS = 7
 FIRST_BUILD = 8  # 8 + 3 * site + type

@@ -17,61 +17,35 @@ from busenv.core.rules.clock import find_waiting
 from busenv.core.rules.legal import pick_ups, set_downs
 from busenv.core.rules.lines import offer_growth
 from busenv.core.rules.resolve import power_of
-from busenv.core.rules.select import next_seat
+from busenv.core.rules.select import next_seat, num_spaces
 from busenv.core.state import (
-    ACT_BUILDINGS,
-    ACT_BUSES,
-    ACT_CLOCK,
-    ACT_LINES,
-    ACT_PASSENGERS,
-    ACT_START,
-    ACT_VROOM,
     ALWAYS,
-    BUILDINGS,
-    CLOCK,
     END_MARKERS,
     END_SITES,
     END_TIME,
     FIELD,
     FIELDS,
     GAME,
-    LINE_EXPANSION,
     MAX_SPACES,
     NO_ACTION,
     NOWHERE,
     NUM_SPLITS,
-    OVER,
-    PASSENGERS,
-    PICK_UP,
-    SELECT_ACTIONS,
-    SET_DOWN,
-    SETUP_BUILDINGS,
-    SETUP_FIRST_LINE,
-    SETUP_SECOND_LINE,
+    RESOLVED_IN,
+    Phase,
     offset,
 )
 
 VALID = -1  # kernels return this or the index of an invalid field (FIELD)
 OFFSETS = np.array([offset(field) for field in FIELDS])
 WORDS = GAME.itemsize // 8
-
 # The action that is resolved in each phase (R6).
-RESOLVED = np.full(OVER + 1, NO_ACTION, np.uint8)
-RESOLVED[[LINE_EXPANSION, PASSENGERS, BUILDINGS, CLOCK, PICK_UP, SET_DOWN]] = (
-    ACT_LINES, ACT_PASSENGERS, ACT_BUILDINGS, ACT_CLOCK, ACT_VROOM, ACT_VROOM,
-)  # fmt: skip
+RESOLVED = np.array([RESOLVED_IN.get(phase, NO_ACTION) for phase in Phase], np.uint8)
 
 
 @kernel
 def _beyond(word, count):
     """Return whether a set has members from `count` on (0 to 64)."""
     return count < 64 and word >> np.uint64(count) != ZERO
-
-
-@kernel
-def _num_spaces(g, action):
-    single = action == ACT_BUSES or action == ACT_CLOCK or action == ACT_START
-    return np.uint8(1) if single else g.space_limit
 
 
 @kernel
@@ -85,7 +59,7 @@ def _check_ranges(g, b):
         return FIELD.first
     if g.start >= g.players:
         return FIELD.start
-    if g.phase > OVER:
+    if g.phase > Phase.OVER:
         return FIELD.phase
     if g.clock > 2:
         return FIELD.clock
@@ -94,7 +68,7 @@ def _check_ranges(g, b):
     if g.space_limit < 1 or g.space_limit > MAX_SPACES:
         return FIELD.space_limit
     for action in range(7):
-        if g.taken[action] > _num_spaces(g, action):
+        if g.taken[action] > num_spaces(g, action):
             return FIELD.taken
         for space in range(MAX_SPACES):
             if g.spaces[action, space] >= (g.players if space < g.taken[action] else 1):
@@ -124,7 +98,7 @@ def derive(g, b):
         g.reach[seat], _ = street_ends(b, g.line[seat, 0], g.line[seat, 1])
     g.placed[:] = g.open = 0
     for action in range(7):
-        g.open |= np.uint8(g.taken[action] < _num_spaces(g, action)) << action
+        g.open |= np.uint8(g.taken[action] < num_spaces(g, action)) << action
         for space in range(g.taken[action]):
             g.placed[g.spaces[action, space]] += 1
     g.occupied = ZERO
@@ -144,15 +118,15 @@ def derive(g, b):
         g.zone += 1
     g.action = RESOLVED[g.phase]
     g.ending = 0
-    if g.phase == OVER:
+    if g.phase == Phase.OVER:
         running_out = END_SITES if g.free_sites == ZERO else END_MARKERS
         g.ending = END_TIME if g.clock_stones == 0 else running_out
     g.grow_head[:] = ZERO
     g.grow_tail[:] = ZERO
-    if g.phase == LINE_EXPANSION or g.phase == SETUP_SECOND_LINE:
+    if g.phase == Phase.LINE_EXPANSION or g.phase == Phase.SETUP_SECOND_LINE:
         offer_growth(g, b, g.seat)
     g.waiting = g.vacant = ZERO
-    if g.phase == PICK_UP or g.phase == SET_DOWN:
+    if g.phase == Phase.PICK_UP or g.phase == Phase.SET_DOWN:
         find_waiting(g, b)
 
 
@@ -176,10 +150,10 @@ def _first_difference(g, other):
 @kernel
 def _line_owners(g):
     """Seats that have a line: those before the current one in the first round, later all (R3)."""
-    if g.phase > SETUP_FIRST_LINE:
+    if g.phase > Phase.SETUP_FIRST_LINE:
         return bit(g.players) - ONE
     owners = ZERO
-    if g.phase == SETUP_FIRST_LINE:
+    if g.phase == Phase.SETUP_FIRST_LINE:
         seat = g.first
         while seat != g.seat:
             owners |= bit(seat)
@@ -285,7 +259,7 @@ def _check_pieces(g, b):
     for zone in range(g.zone + 1, b.zones):
         if b.zone_sites[zone] & ~g.free_sites != ZERO:
             return FIELD.type_sites
-    if g.clock_stones == 0 and g.phase != OVER:
+    if g.clock_stones == 0 and g.phase != Phase.OVER:
         return FIELD.clock_stones
     return FIELD.ending if g.ending == END_MARKERS and holders > 1 else VALID
 
@@ -293,10 +267,10 @@ def _check_pieces(g, b):
 @kernel
 def _check_selection(g):
     """Round 0 is the setup (R1). Seats have markers in it and while they select actions (R4)."""
-    in_setup, choosing = g.phase < SELECT_ACTIONS, np.uint64(g.choosing)
+    in_setup, choosing = g.phase < Phase.SELECT_ACTIONS, np.uint64(g.choosing)
     if (g.round == 0) != in_setup:
         return FIELD.round
-    if g.phase == SELECT_ACTIONS:
+    if g.phase == Phase.SELECT_ACTIONS:
         if choosing >> np.uint64(g.players) != ZERO or not has(choosing, g.seat):
             return FIELD.choosing
     elif choosing != ZERO:
@@ -306,14 +280,14 @@ def _check_selection(g):
             return FIELD.markers
         if in_setup and g.placed[seat] > 0:
             return FIELD.spaces
-    return FIELD.open if g.phase == SELECT_ACTIONS and g.open == 0 else VALID
+    return FIELD.open if g.phase == Phase.SELECT_ACTIONS and g.open == 0 else VALID
 
 
 @kernel
 def _check_resolution(g):
     """The marker that is resolved is the seat's, with the power that it can have (R2, R6, R7)."""
-    driving = g.phase == PICK_UP or g.phase == SET_DOWN
-    space = np.int64(g.space) - (driving or g.phase == PASSENGERS)
+    driving = g.phase == Phase.PICK_UP or g.phase == Phase.SET_DOWN
+    space = np.int64(g.space) - (driving or g.phase == Phase.PASSENGERS)
     if g.action == NO_ACTION:
         if g.space != 0:
             return FIELD.space
@@ -322,8 +296,8 @@ def _check_resolution(g):
     elif g.spaces[g.action, space] != g.seat:
         return FIELD.seat
     most = np.int64(2)  # first buildings
-    if g.phase != SETUP_BUILDINGS:
-        if g.action == NO_ACTION or g.phase == CLOCK:
+    if g.phase != Phase.SETUP_BUILDINGS:
+        if g.action == NO_ACTION or g.phase == Phase.CLOCK:
             return FIELD.power if g.power > 0 else VALID
         most = np.int64(g.buses[g.seat]) if driving else power_of(g, g.action, space)
     return FIELD.power if g.power == 0 or g.power > most else VALID
@@ -333,16 +307,16 @@ def _check_resolution(g):
 def _check_decision(g):
     """The decision of the phase has a legal action."""
     phase = g.phase
-    if (phase == BUILDINGS or phase == SETUP_BUILDINGS) and g.free_sites == ZERO:
+    if (phase == Phase.BUILDINGS or phase == Phase.SETUP_BUILDINGS) and g.free_sites == ZERO:
         return FIELD.free_sites
-    if phase == PASSENGERS and g.supply == 0:
+    if phase == Phase.PASSENGERS and g.supply == 0:
         return FIELD.supply
-    if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
+    if phase == Phase.LINE_EXPANSION or phase == Phase.SETUP_SECOND_LINE:
         offered = g.grow_head[0] | g.grow_head[1] | g.grow_tail[0] | g.grow_tail[1]
         return FIELD.grow_head if offered == ZERO else VALID
-    if phase == PICK_UP and pick_ups(g) == ZERO:
+    if phase == Phase.PICK_UP and pick_ups(g) == ZERO:
         return FIELD.waiting
-    if (phase == PICK_UP or phase == SET_DOWN) and set_downs(g) == ZERO:
+    if (phase == Phase.PICK_UP or phase == Phase.SET_DOWN) and set_downs(g) == ZERO:
         return FIELD.vacant
     return VALID
 

@@ -19,58 +19,11 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from enum import IntEnum
 from typing import NamedTuple
 
-from busenv.core.state import FIRST_BUILD, NUM_SPLITS, PASS
+from busenv.core.state import FIRST_BUILD, NUM_SPLITS, PASS, BoardAction, Building
 from busenv.error_text import did_you_mean, quote
 from busenv.game.board import Board
-
-
-class Phase(IntEnum):
-    """The kind of a decision, with its rule."""
-
-    SETUP_BUILDINGS = 0  # type and site of a first building (R2)
-    SETUP_FIRST_LINE = 1  # any street (R3)
-    SETUP_SECOND_LINE = 2  # a street that the line may grow onto (R3, R8 to R10)
-    SELECT_ACTIONS = 3  # an action to place a marker on, or to pass (R4)
-    LINE_EXPANSION = 4  # a street that the line may grow onto (R8 to R11)
-    PASSENGERS = 5  # how many to the first station (R13)
-    BUILDINGS = 6  # type and site (R14)
-    CLOCK = 7  # advance or stop (R15)
-    PICK_UP = 8  # from which intersection (R17)
-    SET_DOWN = 9  # at which intersection (R17)
-    OVER = 10  # no decision (R15, R19)
-
-
-class BoardAction(IntEnum):
-    """The seven actions, in the order in which they are resolved (R6); ids 0 to 6."""
-
-    LINE_EXPANSION = 0
-    BUSES = 1
-    PASSENGERS = 2
-    BUILDINGS = 3
-    CLOCK = 4
-    VRROOOMM = 5
-    STARTING_PLAYER = 6
-
-
-class Building(IntEnum):
-    """Types of buildings, which are also the steps of the clock in order (R15)."""
-
-    HOUSE = 0
-    OFFICE = 1
-    PUB = 2
-
-
-RESOLVED_IN = {
-    Phase.LINE_EXPANSION: BoardAction.LINE_EXPANSION,
-    Phase.PASSENGERS: BoardAction.PASSENGERS,
-    Phase.BUILDINGS: BoardAction.BUILDINGS,
-    Phase.CLOCK: BoardAction.CLOCK,
-    Phase.PICK_UP: BoardAction.VRROOOMM,
-    Phase.SET_DOWN: BoardAction.VRROOOMM,
-}  # the action whose marker is resolved; Buses and Starting Player take no decision
 
 ACTION_WORDS = (
     "Line Expansion",

@@ -11,9 +11,9 @@ import numpy as np
 
 from busenv.core import bots, kernels
 from busenv.core.bits import seeded
-from busenv.core.state import OVER
+from busenv.core.state import Phase
 from busenv.errors import IllegalActionError, PositionError, RecordError
-from busenv.game.actions import Phase, action_id, describe_action
+from busenv.game.actions import action_id, describe_action
 from busenv.game.board import Board
 from busenv.game.board_specs import as_board, recorded_board
 from busenv.game.position import ENDINGS, Position, read_position
@@ -212,7 +212,7 @@ class Game:
     @property
     def is_over(self) -> bool:
         """Whether the game has ended (R15, R19)."""
-        return int(self._state["phase"]) == OVER
+        return bool(self._state["ending"])
 
     @property
     def ending(self) -> str:

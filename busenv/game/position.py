@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from busenv.core.state import NO_LIMIT, NOWHERE
+from busenv.core.state import NO_LIMIT, NOWHERE, RESOLVED_IN, Phase
 from busenv.error_text import quote
 from busenv.errors import PositionError
-from busenv.game.actions import RESOLVED_IN, Phase
 from busenv.game.board import Board
 
 ENDINGS = ("running", "time_stones", "sites", "markers")  # by the core's number

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from busenv.core.state import NO_LIMIT
+from busenv.core.state import NO_LIMIT, BoardAction, Phase
 from busenv.error_text import quote
 from busenv.errors import PositionError
-from busenv.game.actions import BoardAction, Phase
 from busenv.game.board import Board
 from busenv.game.position import ENDINGS, Position
 from busenv.game.rules import Rules, check_players

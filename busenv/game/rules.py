@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 
 from busenv.core.state import (
-    ACT_BUSES,
-    ACT_CLOCK,
-    ACT_LINES,
-    ACT_START,
     MAX_PLAYERS,
     MAX_SPACES,
     NO_LIMIT,
     NUM_SPLITS,
     RULES,
+    SINGLE,
+    BoardAction,
 )
 from busenv.error_text import did_you_mean, quote
 from busenv.io import is_int, read_json
@@ -96,7 +94,7 @@ class Rules:
 
     def spaces_of(self, action: int) -> int:
         """Return the number of spaces of an action (`busenv.BoardAction`) (R5)."""
-        return 1 if action in (ACT_BUSES, ACT_CLOCK, ACT_START) else self.spaces
+        return 1 if action in SINGLE else self.spaces
 
     def power(self, action: int, *, num_players: int, most_buses: int, space: int) -> int:
         """Return the power of a marker, at least 0 (R7).
@@ -104,7 +102,7 @@ class Rules:
         action: as for `spaces_of`. most_buses: of any player. space: 0 for A, 1 for B, and so on.
         """
         power = most_buses - space
-        if action == ACT_LINES and num_players == 5:
+        if action == BoardAction.LINE_EXPANSION and num_players == 5:
             power += power > 0 or self.extra_street == "always"
         return max(power, 0)
 

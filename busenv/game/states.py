@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from busenv.core import kernels, state_validation
-from busenv.core.state import FIELDS, GAME, NO_LIMIT
+from busenv.core.state import FIELDS, GAME, NO_LIMIT, RESOLVED_IN, Phase
 from busenv.error_text import quote
 from busenv.errors import AgentError, IllegalActionError, PositionError
-from busenv.game.actions import RESOLVED_IN, Phase, describe_action
+from busenv.game.actions import describe_action
 from busenv.game.board import Board
 from busenv.game.position import ASCENDING, BY_SEAT, NUMBERS, Position, read_position
 from busenv.game.position_validation import check_values

@@ -33,19 +33,7 @@ from busenv.core.bits import (
 from busenv.core.jit import kernel
 from busenv.core.rules.resolve import power_of
 from busenv.core.rules.score import points_of, rank_of
-from busenv.core.state import (
-    ACT_BUILDINGS,
-    ACT_BUSES,
-    ACT_CLOCK,
-    ACT_LINES,
-    ACT_PASSENGERS,
-    ACT_START,
-    ACT_VROOM,
-    GAME,
-    MAX_PLAYERS,
-    OVER,
-    SELECT_ACTIONS,
-)
+from busenv.core.state import GAME, MAX_PLAYERS, BoardAction, Phase
 
 
 class Features(NamedTuple):
@@ -198,7 +186,7 @@ def _line_features(g, b, seat, counts, own):
     """Write the features of a seat's line: deliveries and reach."""
     reach, buses, marker_share = g.reach[seat], np.int64(g.buses[seat]), own[MARKER_SHARE]
     waiting, vacant, beyond = 0, 0, 0
-    soon = 0 if g.action == ACT_VROOM else 1  # the clock advances before the next drive
+    soon = 0 if g.action == BoardAction.VRROOOMM else 1  # the clock advances before the next drive
     for later in range(3):
         kind = (np.int64(g.clock) + soon + later) % 3
         rest, word = reach, 0
@@ -260,13 +248,13 @@ def _count_drives(g, counts):
     counts[TAKEN] = ZERO
     counts[DRIVEN] = ZERO
     first = 0
-    if g.action == ACT_VROOM:
+    if g.action == BoardAction.VRROOOMM:
         first = np.int64(g.space)
         driven = min(np.uint64(g.power), counts[SERVED, g.seat])  # of the seat that is driving
         counts[DRIVEN, g.seat] = driven
         counts[TAKEN, g.seat] = driven
-    for space in range(first, g.taken[ACT_VROOM]):
-        owner = np.int64(g.spaces[ACT_VROOM, space])
+    for space in range(first, g.taken[BoardAction.VRROOOMM]):
+        owner = np.int64(g.spaces[BoardAction.VRROOOMM, space])
         served, taken = np.int64(counts[SERVED, owner]), np.int64(counts[TAKEN, owner])
         driven = np.uint64(max(min(served - taken, np.int64(g.buses[owner])), 0))
         counts[DRIVEN, owner] += driven
@@ -279,25 +267,28 @@ def _count_drives(g, counts):
 def _marker_features(g, seat, counts, own):
     """Write the features of a seat's markers on the action board."""
     own[AT.lines_pending : OWN] = 0.0
-    if g.phase == SELECT_ACTIONS:
+    if g.phase == Phase.SELECT_ACTIONS:
         for feature, action in (
-            (AT.lines_pending, ACT_LINES),
-            (AT.passengers_pending, ACT_PASSENGERS),
-            (AT.buildings_pending, ACT_BUILDINGS),
+            (AT.lines_pending, BoardAction.LINE_EXPANSION),
+            (AT.passengers_pending, BoardAction.PASSENGERS),
+            (AT.buildings_pending, BoardAction.BUILDINGS),
         ):
             for space in range(g.taken[action]):
                 if g.spaces[action, space] == seat:
                     own[feature] += power_of(g, action, space)
-        if g.taken[ACT_BUSES] > 0 and g.spaces[ACT_BUSES, 0] == seat:
+        if g.taken[BoardAction.BUSES] > 0 and g.spaces[BoardAction.BUSES, 0] == seat:
             new_bus = np.float64(g.buses[seat] < g.bus_limit)
             own[AT.bus_pending] = new_bus
             own[AT.bus_pending_left] = new_bus * own[MARKER_SHARE]
-    own[AT.start_pending] = g.taken[ACT_START] > 0 and g.spaces[ACT_START, 0] == seat
+    own[AT.start_pending] = (
+        g.taken[BoardAction.STARTING_PLAYER] > 0
+        and g.spaces[BoardAction.STARTING_PLAYER, 0] == seat
+    )
     own[AT.vroom_pending] = np.float64(counts[DRIVEN, seat])
-    if g.action != ACT_VROOM:
-        for space in range(g.taken[ACT_VROOM]):
-            own[AT.vroom_markers] += g.spaces[ACT_VROOM, space] == seat
-        if g.taken[ACT_CLOCK] > 0 and g.spaces[ACT_CLOCK, 0] == seat:
+    if g.action != BoardAction.VRROOOMM:
+        for space in range(g.taken[BoardAction.VRROOOMM]):
+            own[AT.vroom_markers] += g.spaces[BoardAction.VRROOOMM, space] == seat
+        if g.taken[BoardAction.CLOCK] > 0 and g.spaces[BoardAction.CLOCK, 0] == seat:
             own[AT.clock_pending] = 1.0
             if own[AT.vroom_markers] > 0.0:  # stopping the clock means to drive at "last"
                 own[AT.clock_choice] = max(own[AT.drive_last] - own[AT.drive_now], 0.0)
@@ -332,9 +323,9 @@ def compute_features(g, b, evaluation):
 @kernel
 def stage(g):
     """Return the row of the weights for the logits of winning."""
-    if g.phase <= SELECT_ACTIONS:
+    if g.phase <= Phase.SELECT_ACTIONS:
         return SELECTING
-    return DRIVING if g.action == ACT_VROOM else RESOLVING
+    return DRIVING if g.action == BoardAction.VRROOOMM else RESOLVING
 
 
 @kernel
@@ -343,7 +334,7 @@ def evaluate(g, b, weights, evaluation):
 
     When the game is over, both are the points, and the winner's value is WIN higher.
     """
-    if g.phase == OVER:
+    if g.phase == Phase.OVER:
         for seat in range(g.players):
             points = np.float64(points_of(g, seat))
             evaluation.win_logits[seat] = points
@@ -368,7 +359,9 @@ def find_chances(g, evaluation):
     for seat in range(1, g.players):
         best = max(best, logits[seat])
     for seat in range(g.players):
-        chances[seat] = math.exp(logits[seat] - best) if g.phase != OVER else rank_of(g, seat) == 0
+        chances[seat] = (
+            math.exp(logits[seat] - best) if g.phase != Phase.OVER else rank_of(g, seat) == 0
+        )
         total += chances[seat]
     for seat in range(g.players):
         chances[seat] /= total

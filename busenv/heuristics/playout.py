@@ -18,21 +18,7 @@ from busenv.core.jit import kernel
 from busenv.core.rules.legal import num_arriving, open_actions, open_sites, random_action
 from busenv.core.rules.resolve import power_of
 from busenv.core.rules.step import step
-from busenv.core.state import (
-    ACT_BUSES,
-    ACT_CLOCK,
-    ACT_PASSENGERS,
-    ACT_START,
-    ACT_VROOM,
-    BUILDINGS,
-    CLOCK,
-    FIRST_BUILD,
-    LINE_EXPANSION,
-    OVER,
-    PASS,
-    PASSENGERS,
-    SELECT_ACTIONS,
-)
+from busenv.core.state import FIRST_BUILD, PASS, BoardAction, Phase
 
 TO_THE_END = 1000  # rounds; no game has so many
 
@@ -65,22 +51,22 @@ def weight_column(g, seat, action, coming):
 
     coming: how many passengers the seat could deliver at the coming clock type.
     """
-    if action == ACT_VROOM:
-        for space in range(g.taken[ACT_VROOM]):
-            if g.spaces[ACT_VROOM, space] == seat:
+    if action == BoardAction.VRROOOMM:
+        for space in range(g.taken[BoardAction.VRROOOMM]):
+            if g.spaces[BoardAction.VRROOOMM, space] == seat:
                 return 0
         return min(np.int64(coming), 3)
-    if action == ACT_BUSES:
+    if action == BoardAction.BUSES:
         return min(np.int64(g.markers[seat]) // 5, 3) if g.buses[seat] < g.bus_limit else 0
-    if action == ACT_CLOCK:
+    if action == BoardAction.CLOCK:
         return 1 if deliverable(g, seat, g.clock) > coming else 0
-    if action == ACT_START:
+    if action == BoardAction.STARTING_PLAYER:
         return 1 if g.start == seat else 0
     if action == PASS:
         placed, rounds = np.int64(g.placed[seat]), np.int64(g.round) - 1
         before = np.int64(g.action_markers) - np.int64(g.markers[seat]) - placed
         return 3 if placed * rounds < before - (rounds + 1) // 2 else min(placed - 2, 2)
-    if action == ACT_PASSENGERS and g.supply == 0:
+    if action == BoardAction.PASSENGERS and g.supply == 0:
         return 0
     return min(power_of(g, action, g.taken[action]), 3)
 
@@ -165,15 +151,15 @@ def _select_street(g, b, word):
 @kernel
 def playout_action(g, b, word):
     """Return a weighted random legal action. word: uint64, a random word."""
-    if g.phase == SELECT_ACTIONS:
+    if g.phase == Phase.SELECT_ACTIONS:
         return np.int64(_select_action(g, word))
-    if g.phase == LINE_EXPANSION:
+    if g.phase == Phase.LINE_EXPANSION:
         return _select_street(g, b, word)
-    if g.phase == BUILDINGS:
+    if g.phase == Phase.BUILDINGS:
         return np.int64(_select_building(g, b, word))
-    if g.phase == PASSENGERS:
+    if g.phase == Phase.PASSENGERS:
         return _select_split(g, b, word)
-    if g.phase == CLOCK and below(word, 8) > 0:
+    if g.phase == Phase.CLOCK and below(word, 8) > 0:
         return np.int64(b.first_clock)
     return np.int64(random_action(g, b, word))
 
@@ -182,6 +168,6 @@ def playout_action(g, b, word):
 def playout(g, b, rounds, seed):
     """Play a game until `rounds` more rounds have begun, or to its end. seed: uint64."""
     goal = np.int64(g.round) + rounds
-    while g.phase != OVER and np.int64(g.round) < goal:
+    while g.phase != Phase.OVER and np.int64(g.round) < goal:
         seed += GOLDEN
         step(g, b, playout_action(g, b, mix(seed)))

@@ -11,7 +11,7 @@ from numba import typeof
 from busenv import Board
 from busenv.core.bits import uniform
 from busenv.core.jit import fast_kernel, gil_kernel, kernel
-from busenv.core.state import OVER
+from busenv.core.state import Phase
 from busenv.networks.compiled_layers import softmax
 from busenv.networks.compiled_network import (
     Weights,
@@ -33,7 +33,7 @@ Policy = Callable[[np.ndarray, Board, float], np.ndarray]
 def _policies(games, board, weights, work, temperature, out):
     """Write the probabilities of each game's actions into `out`, zeros before."""
     for i in range(games.shape[0]):
-        if games[i].phase == OVER:
+        if games[i].phase == Phase.OVER:
             raise ValueError(GAME_OVER)
         clear_previous_rows(work)  # so that rows do not depend on their neighbours
         num_legal = evaluate(games[i], board[0], weights, work)

@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from busenv.game.actions import ACTION_WORDS, BoardAction, Building, decode
+from busenv.core.state import BoardAction, Building
+from busenv.game.actions import ACTION_WORDS, decode
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules

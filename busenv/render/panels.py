@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, BoardAction, Building, Phase
+from busenv.core.state import RESOLVED_IN, BoardAction, Building, Phase
+from busenv.game.actions import ACTION_WORDS
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules

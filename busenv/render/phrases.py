@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from busenv.game.actions import ACTION_WORDS, RESOLVED_IN, Building, Phase, decode, describe_action
+from busenv.core.state import RESOLVED_IN, Building, Phase
+from busenv.game.actions import ACTION_WORDS, decode, describe_action
 from busenv.game.board import Board
 from busenv.game.position import Position
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from busenv.core.state import Building
 from busenv.error_text import printable
-from busenv.game.actions import ACTION_WORDS, Building
+from busenv.game.actions import ACTION_WORDS
 from busenv.game.board import Board
 from busenv.game.position import Position
 from busenv.game.rules import Rules

@@ -15,7 +15,7 @@ import numpy as np
 from busenv.core.bits import GOLDEN, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.score import points_of, rank_of
-from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.core.state import GAME, MAX_PLAYERS, Phase
 from busenv.heuristics.playout import TO_THE_END, playout
 from busenv.networks.compiled_layers import softmax
 from busenv.networks.compiled_network import (
@@ -162,7 +162,7 @@ def _expand(tree, search, at, b):
 @kernel
 def _evaluate_leaf(tree, search, at, b):
     """Evaluate a position by its final result, or by the network, which also gives it edges."""
-    if search.ahead[0].phase == OVER:
+    if search.ahead[0].phase == Phase.OVER:
         read_result(search)
         return
     count = evaluate(search.ahead[0], b, search.weights, search.work)

@@ -31,7 +31,7 @@ from busenv.core.bits import records_differ
 from busenv.core.jit import inlined, kernel
 from busenv.core.rules.legal import forced_action, legal_ids
 from busenv.core.rules.step import step
-from busenv.core.state import GAME, MAX_PLAYERS, OVER
+from busenv.core.state import GAME, MAX_PLAYERS, Phase
 from busenv.search.solver import all_seats, back_up_proof, prove_end, use_proof
 from busenv.search.tree import MAX_DEPTH, add_node, child_of, reroot, set_root
 
@@ -100,7 +100,7 @@ def pass_forced(g, b, bits):
 
     bits: uint64, (words,), workspace.
     """
-    while g.phase != OVER:
+    while g.phase != Phase.OVER:
         action = forced_action(g, b, bits)
         if action < 0:
             return
@@ -164,7 +164,7 @@ def descend(tree, search, b, root_edge):
     everyone = all_seats(tree.nodes[0].game.players)
     while True:
         node = tree.nodes[at]
-        if node.edges == 0 and node.game.phase != OVER:
+        if node.edges == 0 and node.game.phase != Phase.OVER:
             expand(tree, search, at, b)
         if node.edges == 0 or node.proven == everyone or depth == MAX_DEPTH:
             search.ahead[0] = node.game
@@ -190,7 +190,9 @@ def descend(tree, search, b, root_edge):
 @inlined
 def absorb(tree, search, leaf, depth):
     """Prove the returns of a leaf whose game is over, and back up those in `search.returns`."""
-    newly_proven = leaf >= 0 and tree.nodes[leaf].game.phase == OVER and not tree.nodes[leaf].proven
+    newly_proven = (
+        leaf >= 0 and tree.nodes[leaf].game.phase == Phase.OVER and not tree.nodes[leaf].proven
+    )
     if newly_proven:
         prove_end(tree, leaf, search.returns)
     _back_up(tree, leaf, depth, newly_proven, search.returns, search.chances)

@@ -18,7 +18,7 @@ from busenv.core.bits import GOLDEN, below, mix
 from busenv.core.jit import kernel
 from busenv.core.rules.legal import legal_ids
 from busenv.core.rules.step import step
-from busenv.core.state import MAX_PLAYERS, OVER
+from busenv.core.state import MAX_PLAYERS, Phase
 from busenv.heuristics.evaluation import (
     EvaluationWorkspace,
     evaluate,
@@ -137,7 +137,7 @@ def _evaluate_leaf(tree, search, at, b):
 
 @kernel
 def _begin_search(tree, search, board):
-    if tree.nodes[0].edges == 0 and tree.nodes[0].game.phase != OVER:
+    if tree.nodes[0].edges == 0 and tree.nodes[0].game.phase != Phase.OVER:
         _expand(tree, search, np.int64(0), board[0])
 
 

@@ -16,8 +16,7 @@ from busenv.agents.policy_agent import PolicyAgent
 from busenv.batch import cuda_batch
 from busenv.batch.opponents import COMPILED
 from busenv.core import kernels
-from busenv.core.state import GAME, MAX_PLAYERS
-from busenv.game.actions import BoardAction
+from busenv.core.state import GAME, MAX_PLAYERS, BoardAction
 from busenv.networks.network import Network
 from busenv.train.config import PPOConfig
 from busenv.train.league import League, LeagueMember, update_scores

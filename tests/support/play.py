@@ -10,7 +10,7 @@ import numpy as np
 
 from busenv import Board, Game, Rules, decode
 from busenv.core import kernels
-from busenv.game.actions import BoardAction
+from busenv.core.state import BoardAction
 
 # Weights by kind of action; 1 for what is not named. "join" weighs a street that leads back to an
 # intersection of one's own line.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from busenv import Board
-from busenv.core.state import GAME, NO_LIMIT, NOWHERE, OVER, SELECT_ACTIONS
+from busenv.core.state import GAME, NO_LIMIT, NOWHERE, Phase
 from busenv.core.state_validation import derive_state
 from busenv.observation import ObservationLayout
 
@@ -68,9 +68,9 @@ def _players(g, part, players: int) -> None:  # type: ignore[no-untyped-def]
     g["stones"][:players] = column["time_stones"]
     g["deliveries"][:players] = column["deliveries"]
     g["delivery_order"][:players] = column["delivery_order"]
-    if g["phase"] == SELECT_ACTIONS:
+    if g["phase"] == Phase.SELECT_ACTIONS:
         g["choosing"] = bits(column["choosing"])
-    g["seat"] = column["decides"].argmax() if g["phase"] != OVER else 0
+    g["seat"] = column["decides"].argmax() if g["phase"] != Phase.OVER else 0
     g["start"] = column["starts"].argmax()
     g["first"] = column["started_game"].argmax()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from busenv import Board, Game, Phase, Rules, decode, encode, load_board, parse_action
-from busenv.game.actions import BoardAction, Building
+from busenv.core.state import BoardAction, Building
 
 LINES, BUSES, PASSENGERS, BUILDINGS, CLOCK, VROOM, START = BoardAction
 HOUSE, OFFICE, PUB = Building

@@ -6,7 +6,7 @@ import numpy as np
 
 from busenv.core.bits import ONE, ZERO, bit, lowest, popcount
 from busenv.core.jit import kernel
-from busenv.core.state import ACT_VROOM
+from busenv.core.state import BoardAction
 
 
 @kernel
@@ -51,7 +51,7 @@ def set_time(g, b, stopped):
     """Advance the clock unless it was stopped (R15), and begin Vrrooomm! (R16)."""
     if not stopped:
         g.clock = g.clock + 1 if g.clock < 2 else 0
-    g.action = ACT_VROOM
+    g.action = BoardAction.VRROOOMM
     g.space = 0
     g.power = 0
     find_waiting(g, b)

@@ -6,7 +6,7 @@ from busenv.core.bits import ZERO, bit
 from busenv.core.jit import kernel
 from busenv.core.rules.clock import matching
 from busenv.core.rules.legal import pick_ups, set_downs
-from busenv.core.state import ACT_VROOM, SET_DOWN
+from busenv.core.state import BoardAction, Phase
 
 
 @kernel
@@ -14,8 +14,8 @@ def next_passenger(g):
     """Go to the next bus that can carry a passenger (R17); return whether there is one."""
     if g.power > 0 and pick_ups(g) != ZERO and set_downs(g) != ZERO:
         return True
-    while g.space < g.taken[ACT_VROOM]:
-        g.seat = g.spaces[ACT_VROOM, g.space]
+    while g.space < g.taken[BoardAction.VRROOOMM]:
+        g.seat = g.spaces[BoardAction.VRROOOMM, g.space]
         g.power = g.buses[g.seat]
         g.space += 1
         if pick_ups(g) != ZERO and set_downs(g) != ZERO:
@@ -31,7 +31,7 @@ def pick_up(g, b, intersection):
         g.occupied &= ~bit(intersection)
     if g.passengers[intersection] == matching(g, b, intersection):
         g.waiting &= ~bit(intersection)
-    g.phase = SET_DOWN
+    g.phase = Phase.SET_DOWN
 
 
 @kernel

@@ -6,20 +6,7 @@ import numpy as np
 
 from busenv.core.bits import ONE, ZERO, below, bit, has, lowest, nth, popcount
 from busenv.core.jit import kernel
-from busenv.core.state import (
-    BUILDINGS,
-    CLOCK,
-    FIRST_BUILD,
-    LINE_EXPANSION,
-    OVER,
-    PASS,
-    PASSENGERS,
-    PICK_UP,
-    SELECT_ACTIONS,
-    SETUP_BUILDINGS,
-    SETUP_FIRST_LINE,
-    SETUP_SECOND_LINE,
-)
+from busenv.core.state import FIRST_BUILD, PASS, Phase
 
 
 @kernel
@@ -78,26 +65,26 @@ def legal_bits(g, b, out):
     """Write the legal actions as a bitset: bit i of `out` (uint64, (words,)) is action i."""
     out[:] = ZERO
     phase = g.phase
-    if phase == SELECT_ACTIONS:
+    if phase == Phase.SELECT_ACTIONS:
         out[0] = open_actions(g)
-    elif phase == BUILDINGS or phase == SETUP_BUILDINGS:
+    elif phase == Phase.BUILDINGS or phase == Phase.SETUP_BUILDINGS:
         rest = open_sites(g, b)
         while rest != ZERO:
             _add(out, np.uint64(FIRST_BUILD) + np.uint64(3) * lowest(rest), np.uint64(7))
             rest &= rest - ONE
-    elif phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
+    elif phase == Phase.LINE_EXPANSION or phase == Phase.SETUP_SECOND_LINE:
         _add_streets(b, out, g.grow_head, g.head[g.seat])
         _add_streets(b, out, g.grow_tail, g.tail[g.seat])
-    elif phase == SETUP_FIRST_LINE:
+    elif phase == Phase.SETUP_FIRST_LINE:
         for street in range(b.streets):
             _add(out, np.uint64(b.first_street) + np.uint64(2 * street), ONE)
-    elif phase == PASSENGERS:
+    elif phase == Phase.PASSENGERS:
         _add(out, b.first_split, bit(num_arriving(g) + 1) - ONE)
-    elif phase == CLOCK:
+    elif phase == Phase.CLOCK:
         _add(out, b.first_clock, np.uint64(3))
-    elif phase == PICK_UP:
+    elif phase == Phase.PICK_UP:
         _add(out, b.first_pick, pick_ups(g))
-    elif phase != OVER:
+    elif phase != Phase.OVER:
         _add(out, b.first_set, set_downs(g))
 
 
@@ -124,28 +111,29 @@ def is_legal(g, b, action):
     if action < 0 or action >= b.actions:
         return False
     phase = g.phase
-    if phase == SELECT_ACTIONS:
+    if phase == Phase.SELECT_ACTIONS:
         return action <= PASS and has(open_actions(g), action)
-    if phase == BUILDINGS or phase == SETUP_BUILDINGS:
+    if phase == Phase.BUILDINGS or phase == Phase.SETUP_BUILDINGS:
         inside = FIRST_BUILD <= action < b.first_street
         return inside and has(open_sites(g, b), (action - FIRST_BUILD) // 3)
-    if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE or phase == SETUP_FIRST_LINE:
+    grows = phase == Phase.LINE_EXPANSION or phase == Phase.SETUP_SECOND_LINE
+    if grows or phase == Phase.SETUP_FIRST_LINE:
         if action < b.first_street or action >= b.first_split:
             return False
         street, direction = (action - b.first_street) >> 1, (action - b.first_street) & 1
-        if phase == SETUP_FIRST_LINE:
+        if phase == Phase.SETUP_FIRST_LINE:
             return direction == 0
         origin = b.street_ends[street, direction]
         if g.head[g.seat] == origin:
             return has(g.grow_head[street >> 6], street & 63)
         return g.tail[g.seat] == origin and has(g.grow_tail[street >> 6], street & 63)
-    if phase == PASSENGERS:
+    if phase == Phase.PASSENGERS:
         return b.first_split <= action <= b.first_split + num_arriving(g)
-    if phase == CLOCK:
+    if phase == Phase.CLOCK:
         return b.first_clock <= action < b.first_pick
-    if phase == PICK_UP:
+    if phase == Phase.PICK_UP:
         return b.first_pick <= action < b.first_set and has(pick_ups(g), action - b.first_pick)
-    if phase == OVER:
+    if phase == Phase.OVER:
         return False
     return action >= b.first_set and has(set_downs(g), action - b.first_set)
 
@@ -181,14 +169,14 @@ def _nth_street(words, rank):
 def random_action(g, b, word):
     """A legal action, uniformly at random, from a random word. The game must not be over."""
     phase = g.phase
-    if phase == SELECT_ACTIONS:
+    if phase == Phase.SELECT_ACTIONS:
         actions = open_actions(g)
         return np.int64(nth(actions, below(word, popcount(actions))))
-    if phase == BUILDINGS or phase == SETUP_BUILDINGS:
+    if phase == Phase.BUILDINGS or phase == Phase.SETUP_BUILDINGS:
         sites = open_sites(g, b)
         rank = below(word, np.uint64(3) * popcount(sites))
         return FIRST_BUILD + 3 * np.int64(nth(sites, rank // 3)) + rank % 3
-    if phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
+    if phase == Phase.LINE_EXPANSION or phase == Phase.SETUP_SECOND_LINE:
         heads = popcount(g.grow_head[0]) + popcount(g.grow_head[1])
         tails = popcount(g.grow_tail[0]) + popcount(g.grow_tail[1])
         rank = below(word, heads + tails)
@@ -197,13 +185,13 @@ def random_action(g, b, word):
         else:
             street, end = _nth_street(g.grow_tail, rank - np.int64(heads)), g.tail[g.seat]
         return np.int64(b.first_street) + 2 * street + np.int64(b.street_ends[street, 0] != end)
-    if phase == SETUP_FIRST_LINE:
+    if phase == Phase.SETUP_FIRST_LINE:
         return np.int64(b.first_street) + 2 * below(word, np.uint64(b.streets))
-    if phase == PASSENGERS:
+    if phase == Phase.PASSENGERS:
         return np.int64(b.first_split) + below(word, np.uint64(num_arriving(g) + 1))
-    if phase == CLOCK:
+    if phase == Phase.CLOCK:
         return np.int64(b.first_clock) + below(word, np.uint64(2))
-    if phase == PICK_UP:
+    if phase == Phase.PICK_UP:
         stops = pick_ups(g)
         return np.int64(b.first_pick) + np.int64(nth(stops, below(word, popcount(stops))))
     stops = set_downs(g)

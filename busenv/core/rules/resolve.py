@@ -10,25 +10,15 @@ from busenv.core.rules.clock import set_time
 from busenv.core.rules.drive import next_passenger
 from busenv.core.rules.legal import num_arriving
 from busenv.core.rules.lines import offer_growth
-from busenv.core.state import (
-    ACT_BUILDINGS,
-    ACT_BUSES,
-    ACT_CLOCK,
-    ACT_LINES,
-    ACT_PASSENGERS,
-    BUILDINGS,
-    CLOCK,
-    LINE_EXPANSION,
-    PASSENGERS,
-    PICK_UP,
-)
+from busenv.core.state import BoardAction, Phase
 
 
 @kernel
 def power_of(g, action, space):
     """Action power of a space, at least 0 (R7)."""
     power = np.int64(g.max_buses) - np.int64(space)
-    if action == ACT_LINES and g.players == 5 and (power > 0 or not g.extra_needs_power):
+    has_extra = action == BoardAction.LINE_EXPANSION and g.players == 5
+    if has_extra and (power > 0 or not g.extra_needs_power):
         power += 1
     return max(power, 0)
 
@@ -40,8 +30,8 @@ def _next_growth(g, b):
         return True
     while g.space > 0:
         g.space -= 1
-        g.seat = g.spaces[ACT_LINES, g.space]
-        g.power = power_of(g, ACT_LINES, g.space)
+        g.seat = g.spaces[BoardAction.LINE_EXPANSION, g.space]
+        g.power = power_of(g, BoardAction.LINE_EXPANSION, g.space)
         if g.power > 0 and offer_growth(g, b, g.seat):
             return True
     return False
@@ -50,8 +40,8 @@ def _next_growth(g, b):
 @kernel
 def add_bus(g):
     """Buses: one more bus, up to the limit (R12)."""
-    if g.taken[ACT_BUSES] > 0:
-        seat = g.spaces[ACT_BUSES, 0]
+    if g.taken[BoardAction.BUSES] > 0:
+        seat = g.spaces[BoardAction.BUSES, 0]
         if g.buses[seat] < g.bus_limit:
             g.buses[seat] += 1
             g.max_buses = max(g.max_buses, g.buses[seat])
@@ -60,9 +50,9 @@ def add_bus(g):
 @kernel
 def _next_passengers(g):
     """Passengers, from A on: return whether a split over the stations is to be chosen (R13)."""
-    while g.space < g.taken[ACT_PASSENGERS] and g.supply > 0:
-        g.seat = g.spaces[ACT_PASSENGERS, g.space]
-        g.power = power_of(g, ACT_PASSENGERS, g.space)
+    while g.space < g.taken[BoardAction.PASSENGERS] and g.supply > 0:
+        g.seat = g.spaces[BoardAction.PASSENGERS, g.space]
+        g.power = power_of(g, BoardAction.PASSENGERS, g.space)
         g.space += 1
         if g.power > 0:
             return True
@@ -76,16 +66,16 @@ def _next_building(g):
         return False
     while g.power == 0 and g.space > 0:
         g.space -= 1
-        g.seat = g.spaces[ACT_BUILDINGS, g.space]
-        g.power = power_of(g, ACT_BUILDINGS, g.space)
+        g.seat = g.spaces[BoardAction.BUILDINGS, g.space]
+        g.power = power_of(g, BoardAction.BUILDINGS, g.space)
     return g.power > 0
 
 
 @kernel
 def begin_resolving(g):
     """Begin the resolution with Line Expansion (R6)."""
-    g.action = ACT_LINES
-    g.space = g.taken[ACT_LINES]
+    g.action = BoardAction.LINE_EXPANSION
+    g.space = g.taken[BoardAction.LINE_EXPANSION]
     g.power = 0
 
 
@@ -96,36 +86,36 @@ def resolve(g, b):
     `g.action`, `g.space` and `g.power` hold the action, its space (as in `GAME`), and the power
     left of the current marker.
     """
-    if g.action == ACT_LINES:
+    if g.action == BoardAction.LINE_EXPANSION:
         if _next_growth(g, b):
-            g.phase = LINE_EXPANSION
+            g.phase = Phase.LINE_EXPANSION
             return True
         g.grow_head[:] = ZERO
         g.grow_tail[:] = ZERO
         add_bus(g)
-        g.action = ACT_PASSENGERS
+        g.action = BoardAction.PASSENGERS
         g.space = 0
-    if g.action == ACT_PASSENGERS:
+    if g.action == BoardAction.PASSENGERS:
         if _next_passengers(g):
-            g.phase = PASSENGERS
+            g.phase = Phase.PASSENGERS
             return True
-        g.action = ACT_BUILDINGS
-        g.space = g.taken[ACT_BUILDINGS]
+        g.action = BoardAction.BUILDINGS
+        g.space = g.taken[BoardAction.BUILDINGS]
         g.power = 0
-    if g.action == ACT_BUILDINGS:
+    if g.action == BoardAction.BUILDINGS:
         if _next_building(g):
-            g.phase = BUILDINGS
+            g.phase = Phase.BUILDINGS
             return True
-        g.action = ACT_CLOCK
+        g.action = BoardAction.CLOCK
         g.space = 0
         g.power = 0
-        if g.taken[ACT_CLOCK] > 0:
-            g.seat = g.spaces[ACT_CLOCK, 0]
-            g.phase = CLOCK
+        if g.taken[BoardAction.CLOCK] > 0:
+            g.seat = g.spaces[BoardAction.CLOCK, 0]
+            g.phase = Phase.CLOCK
             return True
         set_time(g, b, False)
     if next_passenger(g):
-        g.phase = PICK_UP
+        g.phase = Phase.PICK_UP
         return True
     return False
 

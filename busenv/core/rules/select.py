@@ -6,15 +6,7 @@ import numpy as np
 
 from busenv.core.bits import ZERO, lowest
 from busenv.core.jit import kernel
-from busenv.core.state import (
-    ACT_BUSES,
-    ACT_CLOCK,
-    ACT_START,
-    ALL_ACTIONS,
-    NO_ACTION,
-    PASS,
-    SELECT_ACTIONS,
-)
+from busenv.core.state import ALL_ACTIONS, NO_ACTION, PASS, SINGLE, Phase
 
 
 @kernel
@@ -24,10 +16,16 @@ def next_seat(g, seat):
 
 
 @kernel
+def num_spaces(g, action):
+    """Number of spaces of an action (R5)."""
+    return np.uint8(1) if action in SINGLE else g.space_limit
+
+
+@kernel
 def begin_round(g):
     """Begin a round: clear the action board; the starting player selects first (R4)."""
     g.round += 1
-    g.phase = SELECT_ACTIONS
+    g.phase = Phase.SELECT_ACTIONS
     g.action = NO_ACTION
     g.space = 0
     g.power = 0
@@ -63,8 +61,7 @@ def choose(g, action):
     else:
         g.spaces[action, g.taken[action]] = seat
         g.taken[action] += 1
-        single = action == ACT_BUSES or action == ACT_CLOCK or action == ACT_START
-        if single or g.taken[action] == g.space_limit:
+        if g.taken[action] == num_spaces(g, action):
             g.open &= ~(1 << action)
         g.placed[seat] += 1
         g.markers[seat] -= 1

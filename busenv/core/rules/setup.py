@@ -8,15 +8,7 @@ from busenv.core.bits import ZERO, bit, clear_bytes
 from busenv.core.jit import kernel
 from busenv.core.rules.lines import offer_growth
 from busenv.core.rules.select import begin_round, next_seat
-from busenv.core.state import (
-    ALL_ACTIONS,
-    GAME,
-    NO_ACTION,
-    NOWHERE,
-    SETUP_BUILDINGS,
-    SETUP_FIRST_LINE,
-    SETUP_SECOND_LINE,
-)
+from busenv.core.state import ALL_ACTIONS, GAME, NO_ACTION, NOWHERE, Phase
 
 SIZE = GAME.itemsize
 
@@ -41,7 +33,7 @@ def new_game(g, b, rules, first):
     g.head_street[:] = NOWHERE
     g.tail_street[:] = NOWHERE
     g.players = players
-    g.phase = SETUP_BUILDINGS
+    g.phase = Phase.SETUP_BUILDINGS
     g.seat = first
     g.first = first
     g.start = first
@@ -72,22 +64,22 @@ def set_up_building(g, b):
         g.power = 2
         g.seat = next_seat(g, g.seat)
         if g.seat == g.first:
-            g.phase = SETUP_FIRST_LINE
+            g.phase = Phase.SETUP_FIRST_LINE
     if g.free_sites == ZERO:
-        g.phase = SETUP_FIRST_LINE
+        g.phase = Phase.SETUP_FIRST_LINE
         g.seat = g.first
-    if g.phase == SETUP_FIRST_LINE:
+    if g.phase == Phase.SETUP_FIRST_LINE:
         g.power = 0
 
 
 @kernel
 def set_up_line(g, b):
     """Go to the next first line marker, or second one in reverse order, or to round 1 (R3)."""
-    if g.phase == SETUP_FIRST_LINE:
+    if g.phase == Phase.SETUP_FIRST_LINE:
         if next_seat(g, g.seat) != g.first:
             g.seat = next_seat(g, g.seat)
             return
-        g.phase = SETUP_SECOND_LINE
+        g.phase = Phase.SETUP_SECOND_LINE
     elif g.seat == g.first:
         begin_round(g)
         return

@@ -11,30 +11,21 @@ from busenv.core.rules.resolve import arrive, begin_resolving, build, resolve
 from busenv.core.rules.select import begin_round, choose, next_seat
 from busenv.core.rules.setup import set_up_building, set_up_line
 from busenv.core.state import (
-    ACT_START,
-    BUILDINGS,
-    CLOCK,
     END_MARKERS,
     END_SITES,
     END_TIME,
     FIRST_BUILD,
-    LINE_EXPANSION,
     NO_ACTION,
-    OVER,
-    PASSENGERS,
-    PICK_UP,
-    SELECT_ACTIONS,
-    SETUP_BUILDINGS,
-    SETUP_FIRST_LINE,
-    SETUP_SECOND_LINE,
+    BoardAction,
+    Phase,
 )
 
 
 @kernel
 def end_round(g):
     """Set the next starting player (R18), and end the game or begin a round (R19)."""
-    if g.taken[ACT_START] > 0:
-        g.start = g.spaces[ACT_START, 0]
+    if g.taken[BoardAction.STARTING_PLAYER] > 0:
+        g.start = g.spaces[BoardAction.STARTING_PLAYER, 0]
     else:
         g.start = next_seat(g, g.start)
     holders = 0
@@ -51,7 +42,7 @@ def end_round(g):
 @kernel
 def _finish(g, ending):
     """End the game (R15, R19)."""
-    g.phase = OVER
+    g.phase = Phase.OVER
     g.seat = 0
     g.ending = ending
     g.action = NO_ACTION
@@ -72,37 +63,37 @@ def _continue_round(g, b):
 def step(g, b, action):
     """Take a legal action and apply the rules up to the next decision."""
     phase = g.phase
-    if phase == SELECT_ACTIONS:
+    if phase == Phase.SELECT_ACTIONS:
         if not choose(g, action):
             begin_resolving(g)
             _continue_round(g, b)
         return
-    if phase == SETUP_BUILDINGS or phase == BUILDINGS:
+    if phase == Phase.SETUP_BUILDINGS or phase == Phase.BUILDINGS:
         build(g, b, (action - FIRST_BUILD) // 3, (action - FIRST_BUILD) % 3)
-        if phase == SETUP_BUILDINGS:
+        if phase == Phase.SETUP_BUILDINGS:
             set_up_building(g, b)
             return
         g.power -= 1
-    elif phase == SETUP_FIRST_LINE:
+    elif phase == Phase.SETUP_FIRST_LINE:
         start_line(g, b, g.seat, (action - b.first_street) >> 1)
         set_up_line(g, b)
         return
-    elif phase == LINE_EXPANSION or phase == SETUP_SECOND_LINE:
+    elif phase == Phase.LINE_EXPANSION or phase == Phase.SETUP_SECOND_LINE:
         line_action = action - b.first_street
         grow_line(g, b, g.seat, line_action >> 1, line_action & 1)
-        if phase == SETUP_SECOND_LINE:
+        if phase == Phase.SETUP_SECOND_LINE:
             set_up_line(g, b)
             return
         g.power -= 1
-    elif phase == PASSENGERS:
+    elif phase == Phase.PASSENGERS:
         arrive(g, b, action - b.first_split)
-    elif phase == CLOCK:
+    elif phase == Phase.CLOCK:
         stopped = action > b.first_clock
         if stopped and stop_time(g) == 0:
             _finish(g, END_TIME)
             return
         set_time(g, b, stopped)
-    elif phase == PICK_UP:
+    elif phase == Phase.PICK_UP:
         pick_up(g, b, action - b.first_pick)
         return
     else:

@@ -11,7 +11,8 @@ import re
 
 import numpy as np
 
-from busenv.game.actions import ACTION_WORDS, Building, decode, encode
+from busenv.core.state import Building
+from busenv.game.actions import ACTION_WORDS, decode, encode
 from busenv.game.board import Board, Site, assemble_board
 from busenv.game.position import Position
 from busenv.validation import check_seed

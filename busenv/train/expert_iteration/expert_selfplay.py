@@ -18,7 +18,7 @@ from busenv.core.bots import BotWorkspace, greedy_action, make_bot_workspace
 from busenv.core.jit import inlined, kernel
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
-from busenv.core.state import GAME, MAX_PLAYERS, OVER, RULES
+from busenv.core.state import GAME, MAX_PLAYERS, RULES, Phase
 from busenv.game.board_specs import GeneratedBoards, arrays_at
 from busenv.heuristics.evaluation import WEIGHTS
 from busenv.networks.compiled_network import Weights, clear_previous_rows, copy_weights
@@ -164,7 +164,7 @@ def _play_game(seed, seat_owner, play, players, board, samples):
     tree.rng_state[0] = seed
     count, decisions, has_subtree = 0, 0, False
     has_bots = seat_owner[: np.int64(g.players)].max() != LEARNER
-    while g.phase != OVER:
+    while g.phase != Phase.OVER:
         owner, sample, is_sample = seat_owner[g.seat], samples[count], True
         if owner != LEARNER:
             is_sample = uniform(tree.rng_state) < play.full_search_share

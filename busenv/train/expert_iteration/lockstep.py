@@ -19,7 +19,7 @@ from busenv.core.jit import inlined, kernel
 from busenv.core.relative_types import absolute_action, write_relative
 from busenv.core.rules.setup import new_game
 from busenv.core.rules.step import step
-from busenv.core.state import GAME, OVER
+from busenv.core.state import GAME, Phase
 from busenv.heuristics.evaluation import Evaluation
 from busenv.networks.compiled_mlp import MlpWeights
 from busenv.networks.compiled_network import Workspace, write_inputs
@@ -140,7 +140,7 @@ def _begin_simulation(slot, tree, search, b, root_edge):
     leaf, depth = descend(tree, search, b, root_edge)
     g, work, everyone = search.ahead[0], search.work, all_seats(tree.nodes[0].game.players)
     is_proven = leaf >= 0 and tree.nodes[leaf].proven == everyone
-    if is_proven or g.phase == OVER:
+    if is_proven or g.phase == Phase.OVER:
         if not is_proven:
             read_result(search)
         absorb(tree, search, leaf, depth)
@@ -220,7 +220,7 @@ def advance_slot(a, play, games, board, samples, num_samples, i):
             if edge < 0:
                 _end_decision(a, slot, tree, search, b, samples[k], i)
                 slot.stage = DECIDE
-                if g.phase == OVER:
+                if g.phase == Phase.OVER:
                     write_outcome(samples[k, : slot.samples], g)
                     num_samples[k] = slot.samples
                     slot.game += a.states.shape[0]
