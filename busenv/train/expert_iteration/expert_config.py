@@ -91,6 +91,11 @@ class FitConfig(FitSettings):
 
     method: Literal["fit"] = Field(default="fit", description="training method")
     data: tuple[str, ...] = Field(default=(), description="folders of samples")
+    validation: tuple[str, ...] = Field(
+        default=(),
+        description="folders of samples that are not learned from; after each epoch, TensorBoard "
+        "shows the losses on them, with the winner as the value target",
+    )
     epochs: int = Field(default=1, ge=1, le=100, description="passes over the samples")
 
 

@@ -58,22 +58,39 @@ class Learner:
         self.optimizer.zero_grad()
         losses: dict[str, float] = {}
         for part in split_by_size(samples, self._boards):
-            loss, scalars = self._losses(part, samples)
+            loss, scalars = self._losses(part, samples, self._config.value_target_mix)
             loss.backward()
             losses = {name: losses.get(name, 0.0) + value for name, value in scalars.items()}
         grad_norm = nn.utils.clip_grad_norm_(self.network.parameters(), MAX_GRAD_NORM)
         self.optimizer.step()
-        return losses | {"train/grad_norm": float(grad_norm), "train/learning_rate": learning_rate}
+        losses |= {"grad_norm": float(grad_norm), "learning_rate": learning_rate}
+        return {f"train/{name}": value for name, value in losses.items()}
+
+    @torch.no_grad()
+    def validate(self, parts: Iterable[np.ndarray]) -> dict[str, float]:
+        """Return mean losses of samples by name, with the winner as the value target.
+
+        parts: SAMPLE, (N,), each. A mean has the same weight for every sample.
+        """
+        losses, sizes, size = [], [], self._config.batch_size
+        for batch in (part[k : k + size] for part in parts for k in range(0, len(part), size)):
+            for samples in split_by_size(batch, self._boards):
+                losses.append(self._losses(samples, samples, 0.0)[1])
+                sizes.append(len(samples))
+        return {
+            f"validation/{name}": float(np.average([loss[name] for loss in losses], weights=sizes))
+            for name in losses[0]
+        }
 
     def _losses(
-        self, samples: np.ndarray, batch_samples: np.ndarray
+        self, samples: np.ndarray, batch_samples: np.ndarray, value_target_mix: float
     ) -> tuple[torch.Tensor, dict[str, float]]:
         """Return what samples contribute to the loss of a batch, and to its parts by name.
 
         samples: those of the batch whose boards have one size.
         """
         config, count = self._config, len(batch_samples)
-        batch = make_batch(samples, self._boards, config.value_target_mix, self.network.inputs)
+        batch = make_batch(samples, self._boards, value_target_mix, self.network.inputs)
         rows, masks, policy, win_probs, points, present = map(torch.from_numpy, batch)
         logits, values = forward(self.network, rows, self._bfloat16)
         log_probs = masked_log_probs(logits, masks)
@@ -91,12 +108,12 @@ class Learner:
             target_entropy = -torch.xlogy(policy, policy).sum() / num_targets
             is_correct = win_log_probs.argmax(dim=1) == win_probs.argmax(dim=1)
         return loss, {
-            "train/policy_loss": policy_loss.item(),
-            "train/policy_divergence": (policy_loss - target_entropy).item(),  # Kullback-Leibler
-            "train/value_loss": value_loss.item(),
-            "train/winner_accuracy": is_correct.sum().item() / count,
-            "train/score_loss": score_loss.item(),
-            "train/entropy": entropy.item(),
+            "policy_loss": policy_loss.item(),
+            "policy_divergence": (policy_loss - target_entropy).item(),  # Kullback-Leibler
+            "value_loss": value_loss.item(),
+            "winner_accuracy": is_correct.sum().item() / count,
+            "score_loss": score_loss.item(),
+            "entropy": entropy.item(),
         }
 
 
@@ -147,7 +164,8 @@ class FitRun(SampleRun):
     def __init__(self, config: FitConfig, folder: str | Path) -> None:
         super().__init__(config, folder)
         self._parts = read_samples(config.data, self.boards)
-        _check_games(config.data, config.players, self.rules)
+        self._validation = config.validation and read_samples(config.validation, self.boards)
+        _check_games((*config.data, *config.validation), config.players, self.rules)
         self._count = sum(map(len, self._parts))
         self._epoch_batches = max(self._count // config.batch_size, 1)
         self._epoch = -1
@@ -168,6 +186,8 @@ class FitRun(SampleRun):
         first, total = FIT_BATCHES * self.iteration, self.config.epochs * self._epoch_batches
         numbers = range(first, min(first + FIT_BATCHES, total))
         scalars = self._learn(map(self._batch, numbers), [number / total for number in numbers])
+        if self._validation and numbers.stop // self._epoch_batches > first // self._epoch_batches:
+            scalars |= self.learner.validate(self._validation)
         self.decisions = self._count * numbers.stop // total
         self.iteration += 1
         self._seconds = self.seconds
