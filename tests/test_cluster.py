@@ -1,7 +1,10 @@
 """Ratings on a cluster equal those of one machine, also when nodes are lost."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +75,17 @@ def test_models_are_sent_to_nodes_and_versions_are_compared(
         with pytest.raises(RunError, match=message) as error:
             run_rating(THREE_AGENTS, tmp_path / "run", ray="auto")
         assert f"the same command with --out {tmp_path / 'run'} resumes" in str(error.value)
+
+
+def test_a_local_cluster_stores_no_token(tmp_path: Path) -> None:
+    """A later `ray start --head` would require it of all nodes."""
+    code = "from busenv.cluster import *\nwith connected('local', 1): print(num_cpus(), 'core')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert "1 core" in done.stdout, done.stderr
+    assert not (tmp_path / ".ray").exists()
 
 
 @pytest.mark.parametrize("spec", ["exec:python3 player.py", "py:player.py:Player", "llm:model"])

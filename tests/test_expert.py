@@ -143,21 +143,26 @@ def test_a_fit_learns_from_each_sample_in_every_epoch(
 
 
 def test_a_fit_validates_after_each_epoch(
-    games: str, tmp_path: Path, updates: list[tuple[np.ndarray, float]]
+    games: str,
+    tmp_path: Path,
+    updates: list[tuple[np.ndarray, float]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The losses on samples with the winner as the target, without learning from them."""
-    config = fit_config(games).changed({"data": (games,), "batch_size": 64, "validation": (games,)})
-    run = FitRun(config.changed({"value_target_mix": 0.5}), tmp_path)
-    logged = []
-    while not run.is_done:
-        scalars = run.step()
-        logged.append({k: v for k, v in scalars.items() if k.startswith("validation/")})
     stored = np.concatenate(read_samples([games], CITY))
-    assert len(updates) == 2 * (len(stored) // 64)
+    batches = len(stored) // 32
+    monkeypatch.setattr(expert_run, "FIT_BATCHES", batches // 2)
+    changes = {"data": (games,), "batch_size": 32, "validation": (games,), "value_target_mix": 0.5}
+    config = fit_config(games).changed(changes)
+    run, logged = FitRun(config, tmp_path), []
+    while not run.is_done:
+        logged.append({k: v for k, v in run.step().items() if k.startswith("validation/")})
+    assert len(updates) == 2 * batches
+    assert sum(map(bool, logged)) == 2 < len(logged)
     learner = Learner(run.network, CITY, config.changed({"value_target_mix": 0.0}))
-    last = [scalars for scalars in logged if scalars][-1]
     expected = learner.step(stored, 0.0)
     for name in ("policy_loss", "value_loss", "score_loss", "winner_accuracy"):
+        last = [scalars for scalars in logged if scalars][-1]
         assert last[f"validation/{name}"] == pytest.approx(expected[f"train/{name}"], rel=1e-4)
 
 

@@ -77,6 +77,11 @@ def test_samples_without_a_policy_target_train_the_value_heads_only(samples: np.
         assert mixed[name] == pytest.approx(only_with_policy[name], rel=1e-4)
     assert mixed["train/value_loss"] != only_with_policy["train/value_loss"]
     learner = Learner(small_network(16), CITY, SMALL_EXPERT)
+    validated = [
+        learner.validate(parts)["validation/policy_loss"]
+        for parts in ([with_policy], [with_policy, without])
+    ]
+    assert validated[1] == pytest.approx(validated[0]) != 0
     weights = learner.network.policy[2].weight.clone()
     assert learner.step(without, 1e-3)["train/policy_loss"] == 0
     torch.testing.assert_close(learner.network.policy[2].weight, weights, atol=1e-6, rtol=1e-3)

@@ -70,16 +70,19 @@ def test_ratings_number_their_games_across_boards(monkeypatch: pytest.MonkeyPatc
     played = []
 
     def spy(agents: list[Agent], owners: np.ndarray, *others: Any, **more: Any) -> Any:
-        played.append(owners)
+        played.append((more["board"].name, owners))
         return play_games_to_end(agents, owners, *others, **more)
 
     monkeypatch.setattr(match, "play_games_to_end", spy)
     for games in (7, 2):
-        board = "generated:small:validation:3"
+        board = "generated:small:train:3"
         evaluate_against(make_agent("greedy"), "random", games, 1, board=board)
-    assert [len(owners) for owners in played] == [3, 2, 2, 1, 1]
+    names, owners = zip(*played, strict=True)
+    boards = tuple(board.name for board in training_boards("generated:small:train:3"))
+    assert names == (*boards, *boards[:2])
+    assert [*map(len, owners)] == [3, 2, 2, 1, 1]
     seats, _ = seat_line_up((0, 1, 2, 3), np.arange(7))
-    assert (np.concatenate(played[:3]) == seats).all()
+    assert (np.concatenate(owners[:3]) == seats).all()
 
 
 def samples_of_boards(indices: list[int], boards: Sequence[Board] = BOARDS) -> np.ndarray:

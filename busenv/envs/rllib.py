@@ -111,7 +111,7 @@ def ppo_config(width: int = 256, **settings: Any) -> PPOConfig:
     width: of the layers. settings: those of `BusMultiAgentEnv` except `observation_keys`, whose
     default the module requires: ValueError for another value.
     """
-    if (keys := settings.get("observation_keys", KEYS)) != KEYS:
+    if tuple((keys := settings.get("observation_keys", KEYS)) or ()) != KEYS:
         raise ValueError(f"observation_keys is {keys!r}; allowed: {KEYS}")
     register()
     return (

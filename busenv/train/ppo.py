@@ -226,7 +226,7 @@ def play_rollout(
     """Play T steps of N games and write them to the buffers.
 
     policy: of the learner. opponents: by owner, from 3 on. The environment plays `random` (1) and
-    `greedy` (2) itself.
+    `greedy` (2) itself. settings: only `reward_unit` is used.
     """
     for t in range(len(rollout.actions)):
         observations, masks = games.observations, games.masks
@@ -303,7 +303,10 @@ def update(
     settings: PPOConfig,
     generator: torch.Generator,
 ) -> dict[str, float]:
-    """Learn from a rollout. On a CPU, the threads of the settings share each gradient.
+    """Learn from a rollout.
+
+    settings: of minibatches, advantages, loss and precision, and on a CPU of the threads that share
+    the computation of a gradient. The learning rate is the optimizer's.
 
     Returns the number of decisions that had an advantage, `explained_variance` of the returns by
     the values, and means over the minibatches of losses and other statistics, by name.

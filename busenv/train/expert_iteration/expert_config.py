@@ -93,8 +93,8 @@ class FitConfig(FitSettings):
     data: tuple[str, ...] = Field(default=(), description="folders of samples")
     validation: tuple[str, ...] = Field(
         default=(),
-        description="folders of samples that are not learned from; after each epoch, TensorBoard "
-        "shows the losses on them, with the winner as the value target",
+        description="folders of samples that are not learned from; TensorBoard shows the losses "
+        "on them at the end of each iteration (100 minibatches) in which an epoch ends",
     )
     epochs: int = Field(default=1, ge=1, le=100, description="passes over the samples")
 

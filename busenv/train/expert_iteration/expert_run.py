@@ -70,17 +70,20 @@ class Learner:
     def validate(self, parts: Iterable[np.ndarray]) -> dict[str, float]:
         """Return mean losses of samples by name, with the winner as the value target.
 
-        parts: SAMPLE, (N,), each. A mean has the same weight for every sample.
+        parts: SAMPLE, (N,), each. Every sample has the same weight in a mean, and every sample with
+        a policy target in the losses of the policy.
         """
-        losses, sizes, size = [], [], self._config.batch_size
+        totals: dict[str, float] = {}
+        weights: dict[str, float] = {}
+        size = self._config.batch_size
         for batch in (part[k : k + size] for part in parts for k in range(0, len(part), size)):
             for samples in split_by_size(batch, self._boards):
-                losses.append(self._losses(samples, samples, 0.0)[1])
-                sizes.append(len(samples))
-        return {
-            f"validation/{name}": float(np.average([loss[name] for loss in losses], weights=sizes))
-            for name in losses[0]
-        }
+                num_targets = int(samples["policy"].any(axis=1).sum())
+                for name, loss in self._losses(samples, samples, 0.0)[1].items():
+                    weight = num_targets if name.startswith("policy") else len(samples)
+                    totals[name] = totals.get(name, 0.0) + weight * loss
+                    weights[name] = weights.get(name, 0) + weight
+        return {f"validation/{name}": totals[name] / max(weights[name], 1) for name in totals}
 
     def _losses(
         self, samples: np.ndarray, batch_samples: np.ndarray, value_target_mix: float
@@ -165,7 +168,8 @@ class FitRun(SampleRun):
         super().__init__(config, folder)
         self._parts = read_samples(config.data, self.boards)
         self._validation = config.validation and read_samples(config.validation, self.boards)
-        _check_games((*config.data, *config.validation), config.players, self.rules)
+        for folders in (config.data, config.validation):
+            _check_games(folders, config.players, self.rules)
         self._count = sum(map(len, self._parts))
         self._epoch_batches = max(self._count // config.batch_size, 1)
         self._epoch = -1
