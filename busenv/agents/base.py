@@ -12,7 +12,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 
 from busenv import Board, Game
-from busenv.core.state import Phase
+from busenv.core.state import OVER
 from busenv.errors import AgentError, IllegalActionError
 from busenv.game.actions import action_id
 from busenv.game.states import act_unchanged, check_choice, check_games
@@ -146,7 +146,7 @@ def _one_hot(actions: np.ndarray, board: Board) -> np.ndarray:
 def _check_running(games: np.ndarray, board: Board) -> np.ndarray:
     """Same as `check_games`; also raises ValueError when a game is over."""
     games = check_games(games, board)
-    over = np.flatnonzero(games["phase"] == Phase.OVER)
+    over = np.flatnonzero(games["phase"] == OVER)
     if over.size:
         raise ValueError(f"game {over[0]} is over: there is nothing to choose")
     return games

@@ -20,7 +20,7 @@ from busenv.batch.opponents import Player
 from busenv.batch.saved_games import take_games
 from busenv.common.intervals import wilson
 from busenv.core import kernels
-from busenv.core.state import GAME, Phase
+from busenv.core.state import GAME, OVER
 from busenv.game.board_specs import GeneratedBoards, as_board, load_boards
 from busenv.game.rules import as_rules, check_players
 from busenv.game.states import illegal_action
@@ -143,7 +143,7 @@ def play_games_to_end(
     if any(agent.single_game_only for agent in agents):  # GAME records have no history
         setups = zip(states["players"].tolist(), states["first"].tolist(), strict=True)
         games = [Game(players, rules, board, first, seed=0) for players, first in setups]
-    while (running := np.flatnonzero(states["phase"] != Phase.OVER)).size:
+    while (running := np.flatnonzero(states["phase"] != OVER)).size:
         to_decide = seat_owner[running, states["seat"][running]]
         for k, agent in enumerate(agents):
             mine = running[to_decide == k]

@@ -15,7 +15,7 @@ from busenv.core import batch_kernels, kernels
 from busenv.core.batch_kernels import ALL, FIRST_AGENT, MOVE, OBSERVE, REWARD
 from busenv.core.observation_cache import cache_size
 from busenv.core.relative_types import write_absolute_actions
-from busenv.core.state import GAME, MAX_PLAYERS, Phase
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board_specs import Boards, as_boards
 from busenv.game.game import Game
 from busenv.game.rules import Rules, as_rules, player_counts
@@ -283,8 +283,7 @@ class Batch:
         agents, workspace = self._opponents.agents, self._threads.workspace
         games, indices = self.games, np.arange(len(self.games))
         while agents:  # without any, owners of seats from FIRST_AGENT on are the caller's
-            over = games["phase"] == Phase.OVER
-            owners = np.where(over, 0, self.seat_owners[indices, games["seat"]])
+            owners = np.where(games["phase"] == OVER, 0, self.seat_owners[indices, games["seat"]])
             if (owners < FIRST_AGENT).all():
                 return
             for number, agent in enumerate(agents, FIRST_AGENT):
@@ -320,7 +319,7 @@ class Batch:
         seats = np.minimum(self.acting_seats[self.terminations], finals["players"] - 1)
         kernels.observe_seats(finals, board, seats, rows)
         kernels.legal_bytes(finals, board, masks)
-        masks[finals["phase"] == Phase.OVER] = True
+        masks[finals["phase"] == OVER] = True
         return rows, masks
 
     @property

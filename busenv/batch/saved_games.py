@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from busenv.core.state import MAX_PLAYERS, Phase
+from busenv.core.state import MAX_PLAYERS, OVER
 from busenv.game.board_specs import BoardSet
 from busenv.game.states import check_games
 
@@ -70,6 +70,6 @@ def check_state(
             f"seat_owners of the state has the players {owners.tolist()}; allowed with these "
             f"opponents: {np.unique(kinds).tolist()}, with one seat of 0 in each game"
         )
-    is_waiting = learner[np.arange(len(games)), games["seat"]] | (games["phase"] == Phase.OVER)
+    is_waiting = learner[np.arange(len(games)), games["seat"]] | (games["phase"] == OVER)
     if not is_waiting.all():
         raise ValueError("the state is of an interrupted step: an opponent decides next")

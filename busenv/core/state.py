@@ -37,6 +37,9 @@ class Phase(IntEnum):
     OVER = 10  # no decision (R15, R19)
 
 
+OVER = int(Phase.OVER)  # for NumPy, which compares arrays more slowly with the member of an enum
+
+
 class BoardAction(IntEnum):
     """The seven actions, in the order in which they are resolved (R6); ids 0 to 6."""
 

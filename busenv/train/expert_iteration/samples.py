@@ -10,7 +10,7 @@ from busenv import Board
 from busenv.core.jit import kernel
 from busenv.core.relative_types import relative_action
 from busenv.core.rules.score import points_of, rank_of
-from busenv.core.state import GAME, MAX_PLAYERS, Phase
+from busenv.core.state import GAME, MAX_PLAYERS, OVER
 from busenv.game.board_specs import GeneratedBoards, arrays_at, board_at
 from busenv.game.states import check_games
 from busenv.networks.inputs import Inputs, observe_inputs
@@ -158,5 +158,5 @@ def check_samples(samples: np.ndarray, boards: Board | GeneratedBoards) -> None:
             raise ValueError(f"it has actions beyond the {board.num_actions} of {board!r}")
     if not ((samples["win_probs"] >= 0) & (samples["win_probs"] <= 1)).all():
         raise ValueError("its win_probs has values outside of 0 to 1")
-    if (games["phase"] == Phase.OVER).any() or (samples["winner"] >= games["players"]).any():
+    if (games["phase"] == OVER).any() or (samples["winner"] >= games["players"]).any():
         raise ValueError("it has games that are over, or winners that are not a seat")

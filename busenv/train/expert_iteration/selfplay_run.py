@@ -21,7 +21,7 @@ from busenv.common.runs import lock_folder, store_settings
 from busenv.core import kernels
 from busenv.core.jit import kernel
 from busenv.core.rules.step import step
-from busenv.core.state import GAME, Phase
+from busenv.core.state import GAME, OVER
 from busenv.game.board_specs import GeneratedBoards, board_at
 from busenv.game.rules import as_rules
 from busenv.game.states import illegal_action
@@ -215,7 +215,7 @@ def play_agent_games(
     rng_state = rng.integers(2**62, size=1, dtype=np.uint64)
     parts, game_numbers = [], []
     agent.reset(int(rng.integers(2**62)))
-    while (running := np.flatnonzero(games["phase"] != Phase.OVER)).size:
+    while (running := np.flatnonzero(games["phase"] != OVER)).size:
         states = take_games(games, running)
         policies = agent.action_probabilities(states, board)
         actions = draw_actions(policies, rng_state)
