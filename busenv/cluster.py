@@ -42,9 +42,9 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
 
     address: "auto" for the cluster that this machine is a node of; "local" for a cluster of this
         machine's own, which ends with the block; HOST:PORT of a head node; "" for none. An existing
-        connection of this process is used and stays open.
-    num_cpus: number of cores of a local cluster; None uses all. Afterwards this process can no
-        longer connect to a cluster that requires a token.
+        connection of this process is used and stays open. After "local", the process cannot connect
+        to a cluster that requires a token.
+    num_cpus: number of cores of a local cluster; None uses all.
 
     Raises ClusterError if there is no such cluster, ModuleNotFoundError if Ray is not installed.
     """
@@ -69,9 +69,11 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     try:
         ray.init(address, **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        hint = "if it requires a token, set RAY_AUTH_MODE=token and copy ~/.ray/auth_token to here"
         message = f"no cluster at {address!r}: {_first_line(error)}"
-        raise ClusterError(message if address == "local" else f"{message}; {hint}") from error
+        if address != "local":
+            message += "; if it requires a token, set RAY_AUTH_MODE=token and copy the head node's "
+            message += "~/.ray/auth_token"
+        raise ClusterError(message) from error
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import busenv
@@ -146,3 +147,28 @@ def test_a_damaged_cache_is_compiled_again(root: Path) -> None:
         assert not loads(root)
     assert run(root) == (2, 1)
     assert run(root) == (2, 0)
+
+
+def test_a_kernel_does_not_inherit_fast_mathematics_from_its_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results must not depend on the kernel that is the first to call another one."""
+    monkeypatch.setattr(jit, "cache_folders", lambda: [tmp_path])  # machine code has no flags
+
+    @jit.kernel
+    def total(numbers):
+        sum_ = 0.0
+        for number in numbers:
+            sum_ += number
+        return sum_
+
+    @jit.fast_kernel
+    def twice(numbers):
+        return 2.0 * total(numbers) + numbers[0]
+
+    assert twice(np.ones(3)) == 7.0
+    flags = [
+        " reassoc " in code for kernel in (total, twice) for code in kernel.inspect_llvm().values()
+    ]
+    assert "fadd double" in next(iter(total.inspect_llvm().values()))
+    assert flags == [False, True]

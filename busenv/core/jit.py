@@ -119,8 +119,12 @@ class KernelCache(caching.FunctionCache):
 
 
 def kernel(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile a function with numba: no Python objects, no GIL, cached on disk."""
-    dispatcher = numba.njit(**{"nogil": True, **options})(function)
+    """Compile a function with numba: no Python objects, no GIL, cached on disk.
+
+    Without `fastmath`, numba would take that of the kernel that is the first to call the function,
+    so that results would depend on the order of calls.
+    """
+    dispatcher = numba.njit(**{"nogil": True, "fastmath": False, **options})(function)
     dispatcher._cache = KernelCache(function, cache_folders())
     return dispatcher
 
